@@ -1,0 +1,160 @@
+import * as z from "zod";
+import {
+  HealthReport,
+  ModelTools,
+  SkillDetail,
+  SkillList,
+  type SkillSummary,
+  ToolGroups,
+  ToolsQuery,
+} from "./catalog.ts";
+import type { FaultCode, Outcome } from "./fault.ts";
+import { JobList, JobReport, JobRequest } from "./job.ts";
+import type { Link } from "./ports.ts";
+
+/**
+ * The routes as data. The dispatcher, the validation, the local server, the deployed gateway and `/openapi.json` all
+ * read this table, so what is documented is what is checked.
+ */
+
+export const JobListQuery = z.strictObject({
+  limit: z
+    .string()
+    .regex(/^(?:[1-9]\d?|100)$/, "a whole number from 1 to 100 expected")
+    .transform(Number)
+    .optional(),
+  after: z.string().max(64).optional().meta({ description: "the `next` of the page before" }),
+});
+export type JobListQuery = z.infer<typeof JobListQuery>;
+
+export type Route = {
+  readonly operation: string;
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Path template; `{name}` matches one segment. */
+  readonly path: string;
+  readonly summary: string;
+  readonly body?: z.ZodType;
+  readonly query?: z.ZodObject;
+  readonly status: number;
+  /** Absent when the answer has no JSON body. */
+  readonly response?: z.ZodType;
+  readonly faults: readonly FaultCode[];
+};
+
+export const ROUTES = [
+  {
+    operation: "getHealth",
+    method: "GET",
+    path: "/v1/health",
+    summary: "Whether every repository loaded, and which catalog is in force",
+    status: 200,
+    response: HealthReport,
+    faults: [],
+  },
+  {
+    operation: "listTools",
+    method: "GET",
+    path: "/v1/tools",
+    summary: "Approved tools in groups, or as definitions for a model",
+    query: ToolsQuery,
+    status: 200,
+    response: z.union([ToolGroups, ModelTools]),
+    faults: ["REQUEST_INVALID"],
+  },
+  {
+    operation: "listSkills",
+    method: "GET",
+    path: "/v1/skills",
+    summary: "Every skill that was loaded and verified",
+    status: 200,
+    response: SkillList,
+    faults: [],
+  },
+  {
+    operation: "getSkill",
+    method: "GET",
+    path: "/v1/skills/{namespace}/{name}",
+    summary: "One skill with instructions, files and flattened tool set",
+    status: 200,
+    response: SkillDetail,
+    faults: ["SKILL_NOT_FOUND"],
+  },
+  {
+    operation: "runJob",
+    method: "POST",
+    path: "/v1/jobs",
+    summary: "Run a job and answer with its report",
+    body: JobRequest,
+    status: 200,
+    response: JobReport,
+    faults: [
+      "REQUEST_INVALID",
+      "TOOL_INPUT_INVALID",
+      "TOOL_NOT_APPROVED",
+      "TOOL_NOT_ALLOWED",
+      "TOOL_UNKNOWN",
+      "SKILL_NOT_FOUND",
+      "PAYLOAD_TOO_LARGE",
+      "MEDIA_TYPE_UNSUPPORTED",
+    ],
+  },
+  {
+    operation: "listJobs",
+    method: "GET",
+    path: "/v1/jobs",
+    summary: "The caller's own jobs, newest first",
+    query: JobListQuery,
+    status: 200,
+    response: JobList,
+    faults: ["REQUEST_INVALID"],
+  },
+  {
+    operation: "getJob",
+    method: "GET",
+    path: "/v1/jobs/{job_id}",
+    summary: "A job's report, with links minted at this moment",
+    status: 200,
+    response: JobReport,
+    faults: ["JOB_NOT_FOUND"],
+  },
+  {
+    operation: "getArtifact",
+    method: "GET",
+    path: "/v1/jobs/{job_id}/artifacts/{artifact_id}",
+    summary: "Redirect to a fresh download link",
+    status: 302,
+    faults: ["JOB_NOT_FOUND", "ARTIFACT_NOT_FOUND", "ARTIFACT_EXPIRED"],
+  },
+  {
+    operation: "deleteArtifact",
+    method: "DELETE",
+    path: "/v1/jobs/{job_id}/artifacts/{artifact_id}",
+    summary: "Remove the file; its name and digest stay in the report",
+    status: 204,
+    faults: ["JOB_NOT_FOUND", "ARTIFACT_NOT_FOUND"],
+  },
+  {
+    operation: "getOpenApi",
+    method: "GET",
+    path: "/openapi.json",
+    summary: "This description",
+    status: 200,
+    response: z.record(z.string(), z.unknown()),
+    faults: [],
+  },
+] as const satisfies readonly Route[];
+
+export type OperationName = (typeof ROUTES)[number]["operation"];
+
+/** The use cases behind the routes. `owner` is the id of the authenticated principal, never its name. */
+export type SkillBrokerApi = {
+  getHealth(): HealthReport;
+  listTools(query: ToolsQuery): ToolGroups | ModelTools;
+  listSkills(): readonly SkillSummary[];
+  getSkill(name: string): Outcome<SkillDetail>;
+  runJob(owner: string, request: JobRequest): Promise<Outcome<JobReport>>;
+  listJobs(owner: string, query: JobListQuery): Promise<JobList>;
+  getJob(owner: string, jobId: string): Promise<Outcome<JobReport>>;
+  linkArtifact(owner: string, jobId: string, artifactId: string): Promise<Outcome<Link>>;
+  deleteArtifact(owner: string, jobId: string, artifactId: string): Promise<Outcome<null>>;
+};

@@ -1,0 +1,10 @@
+/** Facts about the product itself. */
+
+/** Kept equal to `package.json` by a test. */
+export const PRODUCT_VERSION = "0.1.0";
+
+/**
+ * Longest request body in bytes. A synchronous Lambda takes 6,291,556 bytes of event, and a body may arrive as base64,
+ * a third longer, beside headers.
+ */
+export const MAX_HTTP_BODY_BYTES = 4_500_000;
