@@ -1,0 +1,21 @@
+import type { Handler } from "../contract/ports.ts";
+import { calendarEvent } from "./calendar-event.ts";
+import { createPdf } from "./create-pdf.ts";
+import { dataTable } from "./data-table.ts";
+import { makePlan } from "./make-plan.ts";
+import { markdownDocument } from "./markdown-document.ts";
+
+/**
+ * The fixed table: name -> pure function. A skill names its handler here and nowhere else; importing a module out of a
+ * skill's directory would make dropping in a directory equal to running its code.
+ */
+export const HANDLERS: ReadonlyMap<string, Handler> = new Map([
+  ["create_pdf", createPdf],
+  ["make_plan", makePlan],
+  ["markdown_document", markdownDocument],
+  ["data_table", dataTable],
+  ["calendar_event", calendarEvent],
+]);
+
+/** Handlers that a repository's `tool.json` may name: those that are not a built-in tool by themselves. */
+export const SKILL_HANDLERS: ReadonlySet<string> = new Set(["markdown_document", "data_table", "calendar_event"]);
