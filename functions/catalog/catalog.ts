@@ -1,0 +1,81 @@
+import { loadPolicy, type OperatorPolicy } from "../broker/operator-policy.ts";
+import { type RegisteredTool, ToolRegistry } from "../broker/tool-registry.ts";
+import type { HealthReport, RepositoryHealth } from "../contract/catalog.ts";
+import { Fault } from "../contract/fault.ts";
+import type { Log } from "../contract/ports.ts";
+import type { ToolRef } from "../contract/tool.ts";
+import type { RepositoryStatus } from "../repository/load.ts";
+import { BUNDLED_SPECS, BUNDLED_TOOLS } from "./bundled-tools.ts";
+import { installSkillRepository } from "./install.ts";
+import { SkillRegistry } from "./skill-registry.ts";
+
+/**
+ * Where skills, tools and policy meet: everything a job may see, fixed for as long as the job runs. A repository that
+ * is refused, at loading or because one of its refs is taken, is left out and says why.
+ */
+export type Catalog = {
+  readonly tools: ReadonlyMap<ToolRef, RegisteredTool>;
+  readonly policy: OperatorPolicy;
+  readonly skills: SkillRegistry;
+  readonly repositories: readonly RepositoryStatus[];
+  /** 0 is the catalog that was deployed; each published refresh adds one. */
+  readonly generation: number;
+  readonly refreshedAt: string | null;
+};
+
+export type CatalogSource = {
+  readonly repositories: readonly RepositoryStatus[];
+  /** The operator's approvals: exact refs and bundles. */
+  readonly approvals: readonly string[];
+  readonly log: Log;
+};
+
+/** Throws a `DEFECT` when the approvals cannot be read; a refused repository is logged, not thrown. */
+export function buildCatalog({ repositories: loaded, approvals, log }: CatalogSource): Catalog {
+  const policy = loadPolicy(approvals, BUNDLED_SPECS);
+  const registry = new ToolRegistry();
+  registry.register(BUNDLED_TOOLS);
+  const repositories = loaded.map((repository) => install(registry, repository));
+  for (const repository of repositories) if (repository.status === "refused") logRefusal(log, repository);
+  const tools = registry.snapshot();
+  const absent = [...policy.approved].filter((ref) => !tools.has(ref));
+  if (absent.length > 0) log("warn", "approved tools that nothing provides", { refs: absent.join(" ") });
+  const skills = new SkillRegistry(repositories.flatMap((each) => (each.status === "loaded" ? each.skills : [])));
+  return { tools, policy, skills, repositories, generation: 0, refreshedAt: null };
+}
+
+function install(registry: ToolRegistry, repository: RepositoryStatus): RepositoryStatus {
+  if (repository.status === "refused") return repository;
+  try {
+    installSkillRepository(registry, repository.skills);
+    return repository;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { status: "refused", name: repository.name, reasons: [error.message] };
+  }
+}
+
+function logRefusal(log: Log, { name, reasons }: Extract<RepositoryStatus, { status: "refused" }>): void {
+  log("error", "skill repository refused", {
+    code: "REPOSITORY_REFUSED",
+    repository: name,
+    reasons: reasons.join("; "),
+  });
+}
+
+/** `degraded` as soon as one repository is refused: what was approved is not all there. */
+export function toHealthReport({ repositories, generation, refreshedAt }: Catalog): HealthReport {
+  const refused = repositories.some(({ status }) => status === "refused");
+  return {
+    status: refused ? "degraded" : "ok",
+    repository: repositories.map(toRepositoryHealth),
+    catalog: { generation, refreshed_at: refreshedAt },
+  };
+}
+
+function toRepositoryHealth(repository: RepositoryStatus): RepositoryHealth {
+  const { name, status } = repository;
+  if (repository.status === "loaded")
+    return { name, status, skills: repository.skills.length, digest: repository.digest };
+  return { name, status, skills: 0, digest: null, reason: repository.reasons.join("; ") };
+}

@@ -1,0 +1,53 @@
+import type { SkillDetail, SkillSummary } from "../contract/catalog.ts";
+import type { Skill } from "../contract/skill.ts";
+import { parseToolRef } from "../contract/tool.ts";
+import type { Catalog } from "./catalog.ts";
+
+/** The skills, approved or not: reading about a skill is no permission to call it. */
+
+export function toSkillSummaries(catalog: Catalog): readonly SkillSummary[] {
+  return catalog.skills.list().map((skill) => toSummary(skill, catalog));
+}
+
+/** Throws `SKILL_NOT_FOUND` for an unknown name. */
+export function toSkillDetail(name: string, catalog: Catalog): SkillDetail {
+  const skill = catalog.skills.get(name);
+  const { uses, problems } = catalog.skills.resolve(name);
+  const missing = uses.filter(({ ref }) => !isKnown(ref, catalog)).map(({ ref, via }) => `${via.join(" → ")}: ${ref}`);
+  const { license, compatibility, callable } = skill;
+  return {
+    ...toSummary(skill, catalog),
+    ...(license === undefined ? {} : { license }),
+    ...(compatibility === undefined ? {} : { compatibility }),
+    metadata: Object.fromEntries(skill.metadata),
+    instructions: skill.instructions,
+    ...(callable === undefined ? {} : { input_schema: callable.inputSchema }),
+    files: skill.files.map(({ path, sha256, size }) => ({ path, sha256, size })),
+    includes: [...skill.includes],
+    tool_set: uses.map(({ ref, via }) => ({ ref, via: [...via], approved: isApproved(ref, catalog) })),
+    problems: [...problems, ...missing],
+    last_refresh: null,
+  };
+}
+
+function toSummary({ name, description, origin, digest, callable }: Skill, catalog: Catalog): SkillSummary {
+  const ref = callable === undefined ? {} : { ref: callable.ref };
+  return {
+    name,
+    description,
+    origin,
+    digest,
+    ...ref,
+    approved: callable !== undefined && isApproved(callable.ref, catalog),
+  };
+}
+
+function isApproved(ref: string, { policy }: Catalog): boolean {
+  const parsed = parseToolRef(ref);
+  return parsed !== undefined && policy.approved.has(parsed);
+}
+
+function isKnown(ref: string, { tools }: Catalog): boolean {
+  const parsed = parseToolRef(ref);
+  return parsed !== undefined && tools.has(parsed);
+}
