@@ -1,0 +1,76 @@
+import middy, { type MiddlewareObj } from "@middy/core";
+import type { Context } from "aws-lambda";
+import { Fault } from "../../contract/fault.ts";
+import type { Clock, Log } from "../../contract/ports.ts";
+import { OPERATIONS, type OperationContext } from "./operations.ts";
+import type { HttpEvent } from "./request.ts";
+import { type HttpResponse, isOurs, toProblem, toResponse } from "./response.ts";
+import { matchRoute } from "./router.ts";
+
+/** One onion for all HTTP routes: request id and log line outside, problem documents inside, the operation at the core. */
+
+export type HttpHandlerOptions = OperationContext & { readonly log: Log; readonly clock: Clock };
+export type HttpHandler = (event: HttpEvent, context: Context) => Promise<HttpResponse>;
+
+export function createHttpHandler(options: HttpHandlerOptions): HttpHandler {
+  const onion = middy<HttpEvent, HttpResponse>()
+    .use(requestLog(options))
+    .use(problemDocuments(options))
+    .handler((event) => dispatch(event, options));
+  return async (event, context) => onion(event, context);
+}
+
+/** A refusal becomes a throw only here, at the edge, so that one middleware writes every problem document. */
+async function dispatch(event: HttpEvent, context: OperationContext): Promise<HttpResponse> {
+  const match = matchRoute(methodOf(event), pathOf(event));
+  if (!match.ok) throw match.fault;
+  const reply = await OPERATIONS[match.value.operation]({ event, params: match.value.params }, context);
+  if (!reply.ok) throw reply.fault;
+  return toResponse(reply.value);
+}
+
+type Middleware = MiddlewareObj<HttpEvent, HttpResponse>;
+
+function problemDocuments({ log }: HttpHandlerOptions): Middleware {
+  return {
+    onError: (request) => {
+      const requestId = requestIdOf(request.event, request.context);
+      if (isOurs(request.error)) log("error", "request failed", { request_id: requestId, error: request.error });
+      request.response = toProblem(request.error, requestId);
+    },
+  };
+}
+
+/** The onion runs `onError` from the inside out, so the response is there when this one sees it. */
+function requestLog({ log, clock }: HttpHandlerOptions): Middleware {
+  const started = new WeakMap<object, number>();
+  const finish: NonNullable<Middleware["after"]> = (request) => {
+    const { event, context, response, error } = request;
+    if (response === null || response === undefined) return;
+    const requestId = requestIdOf(event, context);
+    response.headers = { ...response.headers, "x-request-id": requestId };
+    const code = error instanceof Fault ? { code: error.code } : {};
+    const duration_ms = Math.round(clock() - (started.get(event) ?? clock()));
+    const fields = { request_id: requestId, method: methodOf(event), path: pathOf(event), status: response.statusCode };
+    log("info", "request", { ...fields, duration_ms, ...code });
+  };
+  return {
+    before: ({ event }) => {
+      started.set(event, clock());
+    },
+    after: finish,
+    onError: finish,
+  };
+}
+
+function methodOf(event: HttpEvent): string {
+  return event.requestContext?.http?.method ?? "GET";
+}
+
+function pathOf(event: HttpEvent): string {
+  return event.rawPath ?? "/";
+}
+
+function requestIdOf(event: HttpEvent, context: Context): string {
+  return event.requestContext?.requestId ?? context?.awsRequestId ?? "unknown";
+}

@@ -1,0 +1,89 @@
+import type * as z from "zod";
+import { JobListQuery, type OperationName, type SkillBrokerApi } from "../../contract/api.ts";
+import { ToolsQuery } from "../../contract/catalog.ts";
+import { Fault, type Outcome, refuse, succeed } from "../../contract/fault.ts";
+import { JobRequest } from "../../contract/job.ts";
+import { toOpenApi } from "../../contract/openapi.ts";
+import type { AuthMode } from "../../contract/settings.ts";
+import { toViolations } from "../../contract/violations.ts";
+import { type HttpEvent, ownerOf, queryOf, readJsonBody } from "./request.ts";
+import type { Reply } from "./response.ts";
+
+/** One function a route: HTTP on the left, a use case on the right. */
+
+export type OperationContext = {
+  readonly api: SkillBrokerApi;
+  readonly auth: AuthMode;
+  /** Longest request body in bytes. */
+  readonly maxBodyBytes: number;
+  readonly version: string;
+};
+
+export type Request = { readonly event: HttpEvent; readonly params: ReadonlyMap<string, string> };
+type Operation = (request: Request, context: OperationContext) => Promise<Outcome<Reply>>;
+
+export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
+  getHealth: async (_, { api }) => ok(api.getHealth()),
+  listTools: async ({ event }, { api }) => {
+    const query = fit(ToolsQuery, queryOf(event), "the query");
+    return query.ok ? ok(api.listTools(query.value)) : query;
+  },
+  listSkills: async (_, { api }) => ok({ skills: api.listSkills() }),
+  getSkill: async ({ params }, { api }) => {
+    const skill = api.getSkill(`${param(params, "namespace")}/${param(params, "name")}`);
+    return skill.ok ? ok(skill.value) : skill;
+  },
+  runJob: async ({ event }, { api, auth, maxBodyBytes }) => {
+    const owner = ownerOf(event, auth);
+    if (!owner.ok) return owner;
+    const body = readJsonBody(event, { maxBytes: maxBodyBytes });
+    if (!body.ok) return body;
+    const request = fit(JobRequest, body.value, "the job");
+    if (!request.ok) return request;
+    const report = await api.runJob(owner.value, request.value);
+    return report.ok ? ok(report.value) : report;
+  },
+  listJobs: async ({ event }, { api, auth }) => {
+    const owner = ownerOf(event, auth);
+    if (!owner.ok) return owner;
+    const query = fit(JobListQuery, queryOf(event), "the query");
+    return query.ok ? ok(await api.listJobs(owner.value, query.value)) : query;
+  },
+  getJob: async ({ event, params }, { api, auth }) => {
+    const owner = ownerOf(event, auth);
+    if (!owner.ok) return owner;
+    const report = await api.getJob(owner.value, param(params, "job_id"));
+    return report.ok ? ok(report.value) : report;
+  },
+  getArtifact: async ({ event, params }, { api, auth }) => {
+    const owner = ownerOf(event, auth);
+    if (!owner.ok) return owner;
+    const link = await api.linkArtifact(owner.value, param(params, "job_id"), param(params, "artifact_id"));
+    return link.ok ? succeed({ status: 302, headers: { location: link.value.url } }) : link;
+  },
+  deleteArtifact: async ({ event, params }, { api, auth }) => {
+    const owner = ownerOf(event, auth);
+    if (!owner.ok) return owner;
+    const deleted = await api.deleteArtifact(owner.value, param(params, "job_id"), param(params, "artifact_id"));
+    return deleted.ok ? succeed({ status: 204 }) : deleted;
+  },
+  getOpenApi: async (_, { version }) => ok(toOpenApi(version)),
+};
+
+function ok(body: unknown): Outcome<Reply> {
+  return succeed({ status: 200, body });
+}
+
+function param(params: ReadonlyMap<string, string>, name: string): string {
+  const value = params.get(name);
+  if (value === undefined) throw new Fault("DEFECT", `the route has no parameter ${name}`);
+  return value;
+}
+
+function fit<T extends z.ZodType>(schema: T, value: unknown, what: string): Outcome<z.infer<T>> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return succeed(parsed.data);
+  const violations = toViolations(parsed.error);
+  const [first] = violations;
+  return refuse("REQUEST_INVALID", `${what} is not valid: ${first?.path || "/"} ${first?.message}`, { violations });
+}

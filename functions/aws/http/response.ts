@@ -1,0 +1,48 @@
+import type { APIGatewayProxyStructuredResultV2 } from "aws-lambda";
+import { FAULTS, Fault, toWireFault } from "../../contract/fault.ts";
+import { MethodNotAllowed } from "./router.ts";
+
+/** Answers in the shape that API Gateway (payload 2.0) wants. */
+
+export type HttpResponse = APIGatewayProxyStructuredResultV2;
+
+/** What an operation answers: `body` is JSON, absent for an answer without one. */
+export type Reply = {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+const ALWAYS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+
+export function toResponse({ status, body, headers }: Reply): HttpResponse {
+  if (body === undefined) return { statusCode: status, headers: { ...ALWAYS, ...headers } };
+  const type = { "content-type": "application/json" };
+  return { statusCode: status, headers: { ...ALWAYS, ...type, ...headers }, body: JSON.stringify(body) };
+}
+
+/** RFC 9457. Anything but a {@link Fault} becomes `DEFECT` with a fixed sentence: no stack, path or cause leaves. */
+export function toProblem(error: unknown, requestId: string): HttpResponse {
+  const { code, message, errors } = toWireFault(error);
+  const { status } = FAULTS[code];
+  const problem = {
+    type: "about:blank",
+    title: code.toLowerCase().replaceAll("_", " "),
+    status,
+    code,
+    detail: message,
+    request_id: requestId,
+    ...(errors === undefined ? {} : { errors }),
+  };
+  const allow = error instanceof MethodNotAllowed ? { allow: error.allowed.join(", ") } : {};
+  return {
+    statusCode: status,
+    headers: { ...ALWAYS, ...allow, "content-type": "application/problem+json" },
+    body: JSON.stringify(problem),
+  };
+}
+
+/** True for a fault that somebody on our side must look at. */
+export function isOurs(error: unknown): boolean {
+  return !(error instanceof Fault) || error.remedy === "us";
+}
