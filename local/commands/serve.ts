@@ -1,0 +1,55 @@
+import { join } from "node:path";
+import { Fault } from "../../functions/contract/fault.ts";
+import { createJsonLog } from "../../functions/service/json-log.ts";
+import { startLocalServer } from "../server.ts";
+import { type Command, type CommandContext, printJson, UsageError } from "./command.ts";
+
+const DEFAULT_PORT = 8787;
+
+/** Serves the API on loopback until it is told to stop. */
+export const serve: Command = {
+  name: "serve",
+  usage: "",
+  summary: "serve the API on 127.0.0.1 until Ctrl-C",
+  details: `Data is kept in .skillbroker/ beside cdk.json. The port is --port, else the variable PORT, else ${DEFAULT_PORT}.`,
+  options: { port: { type: "string", value: "n", help: "port; 0 for any free one" } },
+  words: [0, 0],
+  run: async (context) => {
+    const project = context.project();
+    const server = await startLocalServer({
+      project,
+      dataDirectory: join(project.root, ".skillbroker"),
+      port: readPort(context),
+      clock: () => Date.now(),
+      log: createJsonLog((line) => context.printError(`${line}\n`)),
+    }).catch((error: unknown) => {
+      throw toFault(error);
+    });
+    if (context.json) printJson(context, { url: server.url });
+    else context.print(`skillbroker serves ${server.url}\nTry: curl ${server.url}/v1/tools\nStop it with Ctrl-C.\n`);
+    await stopSignal();
+    await server.close();
+    return 0;
+  },
+};
+
+function readPort(context: CommandContext): number {
+  const given = context.option("port") ?? process.env.PORT ?? String(DEFAULT_PORT);
+  const port = /^\d{1,5}$/.test(given) ? Number(given) : Number.NaN;
+  if (port >= 0 && port <= 65_535) return port;
+  throw new UsageError(`the port must be a whole number from 0 to 65535, got "${given}"`);
+}
+
+function toFault(error: unknown): unknown {
+  if (!(error instanceof Error) || !("code" in error) || error.code !== "EADDRINUSE") return error;
+  return new Fault("REQUEST_INVALID", "the port is taken; stop the other program or choose one with --port", {
+    cause: error,
+  });
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((done) => {
+    process.once("SIGINT", () => done());
+    process.once("SIGTERM", () => done());
+  });
+}

@@ -1,0 +1,45 @@
+import { MODEL_FORMATS, ToolGroups } from "../../functions/contract/catalog.ts";
+import { type Command, printJson } from "./command.ts";
+import { expectOk } from "./expect-ok.ts";
+
+/** Lists what may be called. */
+export const tools: Command = {
+  name: "tools",
+  usage: "",
+  summary: "list the approved tools, with refs ready to copy",
+  details: `With --format (${MODEL_FORMATS.join(", ")}) it prints definitions to hand to a model.`,
+  options: { format: { type: "string", value: "format", help: MODEL_FORMATS.join(", ") } },
+  words: [0, 0],
+  run: async (context) => {
+    const client = await context.connect();
+    const format = context.option("format");
+    const query = format === undefined ? "" : `?format=${encodeURIComponent(format)}`;
+    const body = expectOk(await client.send("GET", `/v1/tools${query}`));
+    if (context.json || format !== undefined) printJson(context, body);
+    else context.print(formatGroups(ToolGroups.parse(body)));
+    return 0;
+  },
+};
+
+function formatGroups(groups: ToolGroups): string {
+  const sections = [
+    { title: 'bundled (approved by "local")', entries: groups.bundled },
+    { title: "repository (approved by exact ref)", entries: groups.repository },
+    { title: "mcp (approved by exact ref)", entries: groups.mcp },
+  ];
+  return (
+    sections
+      .filter(({ entries }) => entries.length > 0)
+      .map(({ title, entries }) => {
+        const width = Math.max(...entries.map(({ ref }) => ref.length)) + 2;
+        const lines = entries.map(({ ref, description }) => `  ${ref.padEnd(width)}${firstSentence(description)}`);
+        return `${title}\n${lines.join("\n")}\n`;
+      })
+      .join("\n") || 'Nothing is approved; list refs under "tools" in the context of cdk.json.\n'
+  );
+}
+
+function firstSentence(text: string): string {
+  const sentence = /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
+  return sentence.replace(/\s+/g, " ");
+}
