@@ -134,7 +134,6 @@ function firstInvalidLine(bytes: Uint8Array): number {
 }
 
 /** Everything below the space but tab and line feed; C tools cut at NUL, XML and queues refuse the rest. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\0-\x08\v-\x1f]/g;
 
 /** Each control character is reported once, where it comes first; they go, so that the fields can still be checked. */

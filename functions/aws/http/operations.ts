@@ -25,7 +25,7 @@ type Operation = (request: Request, context: OperationContext) => Promise<Outcom
 export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
   getHealth: async (_, { api }) => ok(api.getHealth()),
   listTools: async ({ event }, { api }) => {
-    const query = fit(ToolsQuery, queryOf(event), "the query");
+    const query = parseAs(ToolsQuery, queryOf(event), "the query");
     return query.ok ? ok(api.listTools(query.value)) : query;
   },
   listSkills: async (_, { api }) => ok({ skills: api.listSkills() }),
@@ -38,7 +38,7 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
     if (!owner.ok) return owner;
     const body = readJsonBody(event, { maxBytes: maxBodyBytes });
     if (!body.ok) return body;
-    const request = fit(JobRequest, body.value, "the job");
+    const request = parseAs(JobRequest, body.value, "the job");
     if (!request.ok) return request;
     const report = await api.runJob(owner.value, request.value);
     return report.ok ? ok(report.value) : report;
@@ -46,7 +46,7 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
   listJobs: async ({ event }, { api, auth }) => {
     const owner = ownerOf(event, auth);
     if (!owner.ok) return owner;
-    const query = fit(JobListQuery, queryOf(event), "the query");
+    const query = parseAs(JobListQuery, queryOf(event), "the query");
     return query.ok ? ok(await api.listJobs(owner.value, query.value)) : query;
   },
   getJob: async ({ event, params }, { api, auth }) => {
@@ -80,7 +80,7 @@ function param(params: ReadonlyMap<string, string>, name: string): string {
   return value;
 }
 
-function fit<T extends z.ZodType>(schema: T, value: unknown, what: string): Outcome<z.infer<T>> {
+function parseAs<T extends z.ZodType>(schema: T, value: unknown, what: string): Outcome<z.infer<T>> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return succeed(parsed.data);
   const violations = toViolations(parsed.error);

@@ -5,7 +5,6 @@ import type { SkillManifest, SkillMarkdown } from "../../../functions/repository
 import { findingsOf, manifestOf, readSkill } from "../../fixtures/skill-md/read-skill.ts";
 
 /** What no text of a manifest may hold, a carriage return included. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const FORBIDDEN = /[\0-\x08\v-\x1f\uFEFF]/;
 
 const VALID = [
