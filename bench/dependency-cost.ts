@@ -31,7 +31,9 @@ try {
   const base = median(times.get("(empty)") ?? []);
   for (const { name, path } of modules) {
     const ratio = median(times.get(name) ?? []) / base;
-    console.log(`${ratio.toFixed(2).padStart(6)}x  ${String(Math.round(statSync(path).size / 1024)).padStart(5)} KiB  ${name}`);
+    console.log(
+      `${ratio.toFixed(2).padStart(6)}x  ${String(Math.round(statSync(path).size / 1024)).padStart(5)} KiB  ${name}`,
+    );
   }
 } finally {
   rmSync(directory, { recursive: true, force: true });
