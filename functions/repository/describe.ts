@@ -1,6 +1,6 @@
 import type { Skill } from "../contract/skill.ts";
 import type { RepositoryStatus } from "./load.ts";
-import { printable } from "./tree.ts";
+import { toVisible } from "./printable.ts";
 
 /** What an operator reads before approving: every ref, what it says of itself, and which bytes it is. */
 
@@ -12,7 +12,7 @@ export function describeSkillRepository(repositories: readonly RepositoryStatus[
 
 function describeRepository(repository: RepositoryStatus): string {
   if (repository.status === "refused") {
-    const reasons = repository.reasons.map((reason) => `  - ${reason}`).join("\n");
+    const reasons = repository.reasons.map((reason) => `  - ${toVisible(reason)}`).join("\n");
     return `${repository.name}: REFUSED, none of its skills is installed\n${reasons}\n`;
   }
   const heading = `${repository.name}: ${repository.skills.length} skills, digest ${repository.digest}\n`;
@@ -24,12 +24,12 @@ function describeSkill(skill: Skill): string {
   const lines = [
     `\n  ${skill.name}`,
     `    ref        ${callable === undefined ? "none: instructions only, cannot be called" : callable.ref}`,
-    `    says       ${shown(skill.description)}`,
+    `    says       ${toVisible(skill.description)}`,
     ...(callable === undefined
       ? []
       : [`    handler    ${callable.handler}`, `    arguments  ${argumentNames(callable.inputSchema)}`]),
-    ...(skill.toolRefs.length === 0 ? [] : [`    uses       ${skill.toolRefs.map(shown).join(" ")}`]),
-    ...(skill.includes.length === 0 ? [] : [`    includes   ${skill.includes.map(shown).join(" ")}`]),
+    ...(skill.toolRefs.length === 0 ? [] : [`    uses       ${skill.toolRefs.map(toVisible).join(" ")}`]),
+    ...(skill.includes.length === 0 ? [] : [`    includes   ${skill.includes.map(toVisible).join(" ")}`]),
     `    digest     ${skill.digest}`,
     ...skill.files.map(
       ({ path, size, sha256 }) => `      ${sha256.slice(0, 12)}  ${String(size).padStart(7)}  ${path}`,
@@ -42,10 +42,5 @@ function argumentNames(schema: Readonly<Record<string, unknown>>): string {
   const { properties, required } = schema;
   const needed = new Set(Array.isArray(required) ? required : []);
   const names = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
-  return names.map((name) => (needed.has(name) ? shown(name) : `[${shown(name)}]`)).join(" ") || "none";
-}
-
-/** Letters of every script stay readable; what is invisible or changes direction becomes an escape. */
-function shown(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, printable);
+  return names.map((name) => (needed.has(name) ? toVisible(name) : `[${toVisible(name)}]`)).join(" ") || "none";
 }

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
  * its length, because joining with a separator lets a file's content pose as the next file's path.
  */
 
+/** Each path once, well-formed Unicode: two lone surrogates would have the same bytes. */
 export type DigestEntry = { readonly path: string; readonly content: Uint8Array };
 
 /** Ascending by the UTF-8 bytes of the path: JavaScript's own order is by UTF-16 unit, a locale's by language. */

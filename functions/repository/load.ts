@@ -1,12 +1,11 @@
-import { readdirSync } from "node:fs";
 import { SkillError } from "../contract/fault.ts";
 import type { CallableSkill, Skill, UnverifiedSkill } from "../contract/skill.ts";
 import { digestOfEntries } from "./digest.ts";
-import type { Pins, RepositoryPins, SkillPin } from "./pins.ts";
-import { formatDiagnostic, parseSkillMarkdown, type SkillManifest } from "./skill-md.ts";
-import { decodeUtf8, parseToolJson } from "./tool-json.ts";
-import { readTree, type Tree } from "./tree.ts";
-import { findDifferences, formatDifference } from "./verify.ts";
+import { PINS_FILE, type Pins, type RepositoryPins, type SkillPin } from "./pins.ts";
+import { readCallable, readMarkdown, TOOL_JSON } from "./skill-files.ts";
+import type { SkillManifest } from "./skill-manifest.ts";
+import { readTree, systemCode, type Tree } from "./tree.ts";
+import { type Difference, findDifferences, formatDifference, repositoryOf } from "./verify.ts";
 
 /**
  * Bytes on disk -> verified skills, once, at cold start. A repository loads whole or not at all: half of a repository
@@ -37,121 +36,90 @@ export type LoadOptions = {
   readonly wanted?: readonly string[] | undefined;
 };
 
-/** Longest SKILL.md in bytes; the largest seen in public repositories has 294,426. */
-export const MAX_SKILL_MD_BYTES = 512 * 1024;
-const SKILL_MD = "SKILL.md";
-const TOOL_JSON = "tool.json";
+/** Stands for every repository when not even their names can be read. */
+const ALL_REPOSITORIES = "*";
 
 /** The state of every repository, in the order of their names. Throws only for a defect. */
-export function loadRepositories(options: LoadOptions): readonly RepositoryStatus[] {
+export function loadRepositories({ root, pins: readPins, handlers, wanted }: LoadOptions): readonly RepositoryStatus[] {
+  const read = { pins: attempt(readPins, pinsReason), tree: attempt(() => readTree(root), treeReason) };
+  const names = [...new Set(wanted ?? repositoryNames(read.pins.value, read.tree.value))].toSorted();
+  const reasons = [read.tree, read.pins].flatMap(({ reason }) => reason ?? []);
+  const { value: pins } = read.pins;
+  const { value: tree } = read.tree;
+  if (pins === undefined || tree === undefined) {
+    const refused = names.length === 0 && wanted === undefined ? [ALL_REPOSITORIES] : names;
+    return refused.map((name) => ({ status: "refused", name, reasons }));
+  }
+  const differences = findDifferences(tree, pins);
+  return names.map((name) => loadRepository({ name, pins, tree, differences, handlers }));
+}
+
+type Attempt<T> = { readonly value?: T; readonly reason?: string };
+
+function attempt<T>(act: () => T, toReason: (error: unknown) => string): Attempt<T> {
   try {
-    const pins = options.pins();
-    const tree = readTree(options.root);
-    const names = options.wanted ?? repositoryNames(pins, tree);
-    return names.toSorted().map((name) => loadRepository({ name, pins, tree, handlers: options.handlers }));
+    return { value: act() };
   } catch (error) {
-    const reason = refusalReason(error);
-    const names = options.wanted ?? directoryNames(options.root);
-    return names.toSorted().map((name) => ({ status: "refused", name, reasons: [reason] }));
+    return { reason: toReason(error) };
   }
 }
 
-/** The skills of one repository. Throws `SkillError` with every reason when it is refused. */
-export function skillsOf(status: RepositoryStatus): readonly Skill[] {
-  if (status.status === "loaded") return status.skills;
-  throw new SkillError(`repository "${status.name}" is refused: ${status.reasons.join("; ")}`);
+/** Whatever was thrown: without pins nothing is used, and the service stays up to say so. */
+function pinsReason(error: unknown): string {
+  return error instanceof SkillError ? error.message : `${PINS_FILE} cannot be read; write it with skillbroker pin`;
+}
+
+function treeReason(error: unknown): string {
+  return `the skills directory cannot be read (${systemCode(error)})`;
+}
+
+function repositoryNames(pins: Pins | undefined, tree: Tree | undefined): readonly string[] {
+  const present = [...(tree?.files ?? []), ...(tree?.problems ?? [])].flatMap(({ path }) => repositoryOf(path) ?? []);
+  return [...(pins?.keys() ?? []), ...present];
 }
 
 type Loading = {
   readonly name: string;
   readonly pins: Pins;
   readonly tree: Tree;
+  readonly differences: readonly Difference[];
   readonly handlers: ReadonlySet<string>;
 };
 
-function loadRepository({ name, pins, tree, handlers }: Loading): RepositoryStatus {
-  const differences = findDifferences(tree, pins).filter(({ repository }) => (repository ?? name) === name);
+function loadRepository({ name, pins, tree, differences, handlers }: Loading): RepositoryStatus {
   const pinned = pins.get(name);
-  if (pinned === undefined)
-    differences.unshift({ repository: name, path: name, reason: "has no pins; run skillbroker pin" });
-  if (pinned === undefined || differences.length > 0) {
-    return { status: "refused", name, reasons: differences.map(formatDifference) };
-  }
+  const refusals = differences.filter(({ repository }) => (repository ?? name) === name).map(formatDifference);
+  if (pinned === undefined) refusals.unshift(`${name}/ has no pins; run skillbroker pin`);
+  if (pinned === undefined || refusals.length > 0) return { status: "refused", name, reasons: refusals };
   const read = [...pinned].map(([directory, pin]) => readSkill({ repository: name, directory, pin, tree, handlers }));
-  const reasons = [
-    ...read.flatMap(({ problems }) => problems),
-    ...findRefTwins(read.flatMap(({ skill }) => skill ?? [])),
-  ];
-  if (reasons.length > 0) return { status: "refused", name, reasons };
   const skills = read.flatMap(({ skill }) => skill ?? []).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const reasons = [...read.flatMap(({ problems }) => problems), ...findRefTwins(skills)];
+  if (reasons.length > 0) return { status: "refused", name, reasons };
   return { status: "loaded", name, skills, digest: digestOfRepository(pinned) };
 }
 
-export type SkillSource = {
+type SkillSource = {
   readonly repository: string;
   readonly directory: string;
   readonly pin: SkillPin;
   readonly tree: Tree;
   readonly handlers: ReadonlySet<string>;
 };
-export type ReadSkill = { readonly skill?: Skill; readonly problems: readonly string[] };
+type ReadSkill = { readonly skill?: Skill; readonly problems: readonly string[] };
 
 /** Reads one skill whose bytes are known to fit `pin`. */
-export function readSkill(source: SkillSource): ReadSkill {
+function readSkill(source: SkillSource): ReadSkill {
   const prefix = `${source.repository}/${source.directory}/`;
   const contents = new Map(
     source.tree.files.flatMap(({ path, content }) =>
       path.startsWith(prefix) ? [[path.slice(prefix.length), content] as const] : [],
     ),
   );
-  const markdown = readMarkdown(source.directory, prefix, contents);
+  const markdown = readMarkdown(prefix, contents);
   const callable = readCallable(prefix, contents, source.handlers);
   const problems = [...markdown.problems, ...callable.problems];
   if (markdown.manifest === undefined || problems.length > 0) return { problems };
   return { skill: makeSkill(source, markdown.manifest, callable.callable), problems: [] };
-}
-
-function readMarkdown(
-  directory: string,
-  prefix: string,
-  contents: ReadonlyMap<string, Uint8Array>,
-): { readonly manifest?: SkillManifest; readonly problems: readonly string[] } {
-  const bytes = contents.get(SKILL_MD);
-  if (bytes === undefined) {
-    const twin = [...contents.keys()].find((path) => path.toLowerCase() === SKILL_MD.toLowerCase());
-    const found = twin === undefined ? "" : `; ${prefix}${twin} is there, and upper and lower case differ`;
-    return { problems: [`${prefix}${SKILL_MD} is missing${found}`] };
-  }
-  const parsed = parseSkillMarkdown(bytes, {
-    directoryName: directory,
-    file: `${prefix}${SKILL_MD}`,
-    reading: "strict",
-    maxBytes: MAX_SKILL_MD_BYTES,
-  });
-  return parsed.ok
-    ? { manifest: parsed.manifest, problems: [] }
-    : { problems: parsed.diagnostics.map(formatDiagnostic) };
-}
-
-function readCallable(
-  prefix: string,
-  contents: ReadonlyMap<string, Uint8Array>,
-  handlers: ReadonlySet<string>,
-): { readonly callable?: CallableSkill; readonly problems: readonly string[] } {
-  const bytes = contents.get(TOOL_JSON);
-  if (bytes === undefined) return { problems: [] };
-  const parsed = parseToolJson(bytes, handlers);
-  if (!parsed.ok) return { problems: parsed.problems.map((problem) => `${prefix}${TOOL_JSON}: ${problem}`) };
-  const { templates: paths, ...definition } = parsed.definition;
-  const templates = new Map<string, string>();
-  const problems: string[] = [];
-  for (const [name, path] of paths) {
-    const content = contents.get(path);
-    const text = content === undefined ? undefined : decodeUtf8(content);
-    if (text !== undefined) templates.set(name, text);
-    else problems.push(`${prefix}${TOOL_JSON}: /templates/${name}: ${path} is ${content ? "not UTF-8" : "missing"}`);
-  }
-  return problems.length > 0 ? { problems } : { callable: { ...definition, templates }, problems };
 }
 
 function makeSkill(source: SkillSource, manifest: SkillManifest, callable: CallableSkill | undefined): Skill {
@@ -182,27 +150,4 @@ function findRefTwins(skills: readonly Skill[]): string[] {
 /** One digest for a repository: over its skills' names and digests, framed like a skill's files. */
 function digestOfRepository(pins: RepositoryPins): string {
   return digestOfEntries([...pins].map(([path, { digest }]) => ({ path, content: Buffer.from(digest) })));
-}
-
-function repositoryNames(pins: Pins, tree: Tree): string[] {
-  const present = tree.files.flatMap(({ path }) => (path.includes("/") ? [path.slice(0, path.indexOf("/"))] : []));
-  return [...new Set([...pins.keys(), ...present])];
-}
-
-function directoryNames(root: string): string[] {
-  try {
-    return readdirSync(root, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
-  } catch {
-    // The reason of the refusal already says that the directory cannot be read.
-    return [];
-  }
-}
-
-/** Never the error's own text: a system error holds an absolute path. */
-function refusalReason(error: unknown): string {
-  if (error instanceof SkillError) return error.message;
-  if (error instanceof Error && "code" in error && typeof error.code === "string") {
-    return `the skills directory cannot be read (${error.code})`;
-  }
-  throw error;
 }

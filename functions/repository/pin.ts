@@ -1,7 +1,8 @@
 import { sha256Hex } from "../contract/json.ts";
 import { digestOfEntries } from "./digest.ts";
-import { PINS_FILE, type Pins, type SkillPin } from "./pins.ts";
-import type { Tree, TreeFile } from "./tree.ts";
+import { DIRECTORY_NAME, PINS_FILE, type Pins, type SkillPin } from "./pins.ts";
+import type { Tree, TreeFile, TreeProblem } from "./tree.ts";
+import { repositoryOf } from "./verify.ts";
 
 /** The pins of a tree as it is now: repository -> skill -> digest and files. Files outside a skill are left out. */
 export function pinsOf(tree: Tree): Pins {
@@ -15,9 +16,17 @@ export function pinsOf(tree: Tree): Pins {
   return new Map([...repositories].map(([name, skills]) => [name, new Map([...skills].map(toPin))]));
 }
 
-/** Files that belong to no skill, so that pinning cannot cover them. */
-export function unpinnablePaths(tree: Tree): readonly string[] {
-  return tree.files.map(({ path }) => path).filter((path) => path !== PINS_FILE && path.split("/").length < 3);
+/** What pinning cannot cover, and why. */
+export function findUnpinnable(tree: Tree): readonly TreeProblem[] {
+  const strays = tree.files
+    .map(({ path }) => path)
+    .filter((path) => path !== PINS_FILE && path.split("/").length < 3)
+    .map((path) => ({ path, reason: "belongs to no skill; move it into one or remove it" }));
+  const names = new Set(tree.files.flatMap(({ path }) => repositoryOf(path) ?? []));
+  const misnamed = [...names]
+    .filter((name) => !DIRECTORY_NAME.test(name))
+    .map((name) => ({ path: `${name}/`, reason: "is no name for a repository: a-z 0-9 - wanted, at most 64" }));
+  return [...tree.problems, ...strays, ...misnamed];
 }
 
 function toPin([skill, files]: [string, readonly TreeFile[]]): [string, SkillPin] {

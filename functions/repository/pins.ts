@@ -3,19 +3,41 @@ import { SkillError } from "../contract/fault.ts";
 import { parseStrictJson } from "../contract/json.ts";
 import { toViolations } from "../contract/violations.ts";
 import { inPathOrder } from "./digest.ts";
+import { quoted, toVisible } from "./printable.ts";
+import { isSkillPath, SEGMENT_RULE } from "./skill-path.ts";
 
 /**
  * The approved bytes. Pins are compiled into the functions; a pin that stood beside the files it pins would be edited
  * together with them.
  */
 
-const DirectoryName = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/);
-const Hex = z.string().regex(/^[0-9a-f]{64}$/, "64 hexadecimal digits expected");
+/** Name of a repository or of a skill's directory. */
+export const DIRECTORY_NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/;
 
-const FilePin = z.strictObject({ path: z.string().min(1).max(300), sha256: Hex, size: z.int().min(0) });
+/** What was got stands in the message; without it, one wrong digit among thousands cannot be found. */
+function got({ input }: { readonly input?: unknown }): string {
+  return `got ${quoted(String(input))}`;
+}
+
+const DirectoryName = z.string().regex(DIRECTORY_NAME);
+const Hex = z.string().regex(/^[0-9a-f]{64}$/, { error: (issue) => `64 digits of 0-9 a-f wanted, ${got(issue)}` });
+const SkillPath = z.string().refine(isSkillPath, {
+  error: (issue) => `a path below the skill wanted, segments of ${SEGMENT_RULE}; ${got(issue)}`,
+});
+
+const FilePin = z.strictObject({ path: SkillPath, sha256: Hex, size: z.int().min(0) });
 export type FilePin = z.infer<typeof FilePin>;
 
-const SkillPin = z.strictObject({ digest: Hex, files: z.array(FilePin).min(1) });
+/** Of two pins for one path, a reviewer and a program could take different ones. */
+const FilePins = z
+  .array(FilePin)
+  .min(1)
+  .refine(
+    (files) => new Set(files.map(({ path }) => path)).size === files.length,
+    "each path once wanted, got one twice",
+  );
+
+const SkillPin = z.strictObject({ digest: Hex, files: FilePins });
 export type SkillPin = z.infer<typeof SkillPin>;
 
 /** `pins.json`: repository name -> skill directory -> digest and files. */
@@ -36,8 +58,9 @@ export function parsePins(value: unknown): Pins {
   const parsed = PinsFile.safeParse(value);
   if (!parsed.success) {
     const [first] = toViolations(parsed.error);
+    const where = toVisible(first?.path || "/");
     throw new SkillError(
-      `${PINS_FILE}: not a pins file, at ${first?.path || "/"}: ${first?.message}; write it with skillbroker pin`,
+      `${PINS_FILE}: not a pins file, at ${where}: ${first?.message}; write it with skillbroker pin`,
     );
   }
   const repositories = Object.entries(parsed.data.repositories);
@@ -52,13 +75,16 @@ export function parsePinsText(text: string): Pins {
   const parsed = parseStrictJson(text, { maxDepth: MAX_DEPTH });
   if (!parsed.ok) throw new SkillError(`${PINS_FILE}: ${parsed.fault.message}; write it with skillbroker pin`);
   const pins = parsePins(parsed.value);
-  if (formatPins(pins) !== text) {
-    throw new SkillError(`${PINS_FILE}: not as skillbroker pin writes it, so it was edited; restore it or pin again`);
-  }
-  return pins;
+  const written = formatPins(pins);
+  if (text === written) return pins;
+  const reason =
+    text.replaceAll("\r\n", "\n") === written
+      ? "differs only in line endings (CRLF or LF) from what skillbroker pin wrote; check .gitattributes"
+      : "not as skillbroker pin writes it, so it was edited; restore it or pin again";
+  throw new SkillError(`${PINS_FILE}: ${reason}`);
 }
 
-/** The text of `pins.json`: every level in byte order, so that two people pinning the same files get the same text. */
+/** The text of `pins.json`: one order at every level, so that two people pinning the same files get the same text. */
 export function formatPins(pins: Pins): string {
   const repositories = sortedEntries(pins).map(([repository, skills]) => [
     repository,

@@ -1,25 +1,15 @@
 import * as z from "zod";
 import { parseStrictJson } from "../contract/json.ts";
+import { utf8ByteCount } from "../contract/text.ts";
 import { type JsonObject, parseToolRef, type ToolRef } from "../contract/tool.ts";
 import { toViolations } from "../contract/violations.ts";
+import { decodeUtf8 } from "./decode-text.ts";
+import { quoted, toVisible } from "./printable.ts";
 
 /** `tool.json`: what makes a skill callable. Data only: it names a handler, it never brings one. */
 
-const TEMPLATE_PATH = /^templates\/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
-
-const ToolJson = z.strictObject({
-  id: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "a-z first, then a-z 0-9 _, at most 64"),
-  version: z.string().regex(/^[0-9A-Za-z][0-9A-Za-z.-]{0,31}$/, "0-9 A-Z a-z . -, at most 32"),
-  handler: z.string().min(1).max(64),
-  input_schema: z.record(z.string(), z.unknown()),
-  output_schema: z.record(z.string(), z.unknown()).optional(),
-  templates: z
-    .record(z.string().regex(/^[a-z][a-z0-9_]{0,63}$/), z.string().regex(TEMPLATE_PATH, "templates/<file> expected"))
-    .optional(),
-});
-
 /** Dialects that a schema may declare; 2020-12 when it declares none (MCP 2026-07-28, basic). */
-export const DIALECTS: ReadonlySet<string> = new Set([
+const DIALECTS: ReadonlySet<string> = new Set([
   "https://json-schema.org/draft/2020-12/schema",
   "http://json-schema.org/draft-07/schema",
 ]);
@@ -27,6 +17,52 @@ export const DIALECTS: ReadonlySet<string> = new Set([
 const MAX_DEPTH = 32;
 /** Above this a schema costs seconds to compile (nested combinators, measured 4.7 s). */
 const MAX_SCHEMA_BYTES = 64 * 1024;
+
+const NAME = /^[a-z][a-z0-9_]{0,63}$/;
+const NAME_RULE = "a-z first, then a-z 0-9 _, at most 64";
+const TEMPLATE_PATH = /^templates\/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
+
+/** Every rule belongs to one field, so that all broken rules are reported together. */
+function toolJson(handlers: ReadonlySet<string>) {
+  return z.strictObject({
+    id: patterned(NAME, NAME_RULE),
+    version: patterned(/^[0-9A-Za-z][0-9A-Za-z.-]{0,31}$/, "0-9 A-Z a-z . -, at most 32"),
+    handler: z.string().refine((name) => handlers.has(name), {
+      error: ({ input }) => `unknown handler ${quoted(String(input))}, one of ${[...handlers].join(", ")} wanted`,
+    }),
+    input_schema: Schema,
+    output_schema: Schema.optional(),
+    templates: z
+      .record(z.string().regex(NAME), patterned(TEMPLATE_PATH, "templates/<file>"), {
+        error: ({ code }) => (code === "invalid_key" ? `${NAME_RULE} wanted for a template's name` : undefined),
+      })
+      .optional(),
+  });
+}
+
+function patterned(pattern: RegExp, rule: string) {
+  return z.string().regex(pattern, { error: ({ input }) => `${rule} wanted, got ${quoted(String(input))}` });
+}
+
+/** What can be told without compiling: compiling every schema would cost a cold start four times its length. */
+const Schema = z.record(z.string(), z.unknown()).superRefine((schema, context) => {
+  const { $schema: dialect, type } = schema;
+  const report = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+  if (type !== "object") report(["type"], `"object" wanted, got ${quotedJson(type)}`);
+  if (dialect !== undefined && !isDialect(dialect)) {
+    report(["$schema"], `unsupported dialect ${quotedJson(dialect)}; 2020-12 or draft-07 wanted`);
+  }
+  const bytes = utf8ByteCount(JSON.stringify(schema));
+  if (bytes > MAX_SCHEMA_BYTES) report([], `has ${bytes} bytes, at most ${MAX_SCHEMA_BYTES} are allowed`);
+});
+
+function isDialect(dialect: unknown): boolean {
+  return typeof dialect === "string" && DIALECTS.has(dialect.replace(/#$/, ""));
+}
+
+function quotedJson(value: unknown): string {
+  return value === undefined ? "nothing" : quoted(typeof value === "string" ? value : JSON.stringify(value));
+}
 
 export type ToolDefinition = {
   readonly ref: ToolRef;
@@ -49,46 +85,16 @@ export function parseToolJson(bytes: Uint8Array, handlers: ReadonlySet<string>):
   if (text === undefined) return failed("is not valid UTF-8");
   const json = parseStrictJson(text, { maxDepth: MAX_DEPTH });
   if (!json.ok) return failed(json.fault.message);
-  const parsed = ToolJson.safeParse(json.value);
+  const parsed = toolJson(handlers).safeParse(json.value);
   if (!parsed.success) return failed(...toViolations(parsed.error).map(({ path, message }) => `${path}: ${message}`));
   const { id, version, handler, input_schema, output_schema, templates } = parsed.data;
   const ref = parseToolRef(`${id}@${version}`);
-  const problems = [
-    ...(handlers.has(handler)
-      ? []
-      : [`/handler: unknown handler "${handler}", one of ${[...handlers].join(", ")} wanted`]),
-    ...schemaProblems("/input_schema", input_schema),
-    ...(output_schema === undefined ? [] : schemaProblems("/output_schema", output_schema)),
-  ];
-  if (problems.length > 0 || ref === undefined) return failed(...problems);
+  if (ref === undefined) return failed(`/version: ${quoted(`${id}@${version}`)} is not a ref`);
   const templatePaths = new Map(Object.entries(templates ?? {}));
   const schemas = { inputSchema: input_schema, outputSchema: output_schema };
   return { ok: true, definition: { ref, id, version, handler, ...schemas, templates: templatePaths } };
 }
 
 function failed(...problems: string[]): ToolJsonResult {
-  return { ok: false, problems };
-}
-
-/** What can be told without compiling: compiling every schema would cost a cold start four times its length. */
-function schemaProblems(where: string, schema: JsonObject): string[] {
-  const problems: string[] = [];
-  const { $schema: dialect, type } = schema;
-  if (type !== "object") problems.push(`${where}/type: "object" wanted, since arguments are an object`);
-  if (dialect !== undefined && (typeof dialect !== "string" || !DIALECTS.has(dialect.replace(/#$/, "")))) {
-    problems.push(`${where}/$schema: unsupported dialect ${JSON.stringify(dialect)}; 2020-12 or draft-07 wanted`);
-  }
-  if (JSON.stringify(schema).length > MAX_SCHEMA_BYTES)
-    problems.push(`${where}: larger than ${MAX_SCHEMA_BYTES} bytes`);
-  return problems;
-}
-
-/** Undefined when the bytes are not UTF-8. */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    // The decoder's error says nothing more than that.
-    return undefined;
-  }
+  return { ok: false, problems: problems.map(toVisible) };
 }

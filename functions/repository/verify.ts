@@ -15,67 +15,75 @@ export type Difference = {
 
 /** Every difference between the tree and the pins, in path order; none when each byte is as approved. */
 export function findDifferences(tree: Tree, pins: Pins): readonly Difference[] {
-  const found = [
-    ...tree.problems.map(({ path, reason }) => ({ path, reason })),
-    ...unpinnedFiles(tree, pins),
-    ...[...pins].flatMap(([name, skills]) => pinnedDifferences(name, skills, tree)),
-  ];
+  const found = [...tree.problems, ...unpinnedFiles(tree, pins), ...pinnedDifferences(tree, pins)];
   return found
     .map(({ path, reason }) => ({ repository: repositoryOf(path), path, reason }))
     .sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
 }
 
-export function formatDifference({ path, reason }: Difference): string {
+export function formatDifference({ path, reason }: Found): string {
   return `${path} ${reason}`;
 }
 
 type Found = { readonly path: string; readonly reason: string };
 
-function repositoryOf(path: string): string | undefined {
+/** The first directory of a path; undefined for what lies beside the repositories. */
+export function repositoryOf(path: string): string | undefined {
   const slash = path.indexOf("/");
   return slash === -1 ? undefined : path.slice(0, slash);
 }
 
 function unpinnedFiles(tree: Tree, pins: Pins): Found[] {
-  const pinned = new Set([PINS_FILE]);
-  for (const [repository, skills] of pins) {
-    for (const [skill, { files }] of skills) for (const { path } of files) pinned.add(`${repository}/${skill}/${path}`);
-  }
+  const pinned = new Set([PINS_FILE, ...[...pins].flatMap(([name, skills]) => pinnedPaths(name, skills))]);
   const twins = new Map([...pinned].map((path) => [path.toLowerCase(), path]));
   return tree.files
     .filter(({ path }) => !pinned.has(path))
     .map(({ path }) => {
       const twin = twins.get(path.toLowerCase());
       const hint = twin === undefined ? "" : `; ${twin} is, and upper and lower case differ`;
-      return { path, reason: `is not pinned${hint}` };
+      return { path, reason: `is not pinned in ${PINS_FILE}${hint}` };
     });
 }
 
-function pinnedDifferences(repository: string, skills: RepositoryPins, tree: Tree): Found[] {
+function pinnedPaths(repository: string, skills: RepositoryPins): string[] {
+  return [...skills].flatMap(([skill, { files }]) => files.map(({ path }) => `${repository}/${skill}/${path}`));
+}
+
+function pinnedDifferences(tree: Tree, pins: Pins): Found[] {
   const byPath = new Map(tree.files.map((file) => [file.path, file]));
-  return [...skills].flatMap(([skill, pin]) => {
-    const directory = `${repository}/${skill}`;
-    const differing = pin.files.flatMap((file) => fileDifference(directory, file, byPath));
-    return differing.length > 0 ? differing : digestDifference(directory, pin, byPath);
-  });
+  // A file that is there but could not be read has its reason already; "missing" would send the reader astray.
+  const explained = new Set(tree.problems.map(({ path }) => path));
+  return [...pins]
+    .flatMap(([repository, skills]) =>
+      [...skills].flatMap(([skill, pin]) => skillDifferences(`${repository}/${skill}`, pin, byPath)),
+    )
+    .filter(({ path, reason }) => reason !== MISSING || !explained.has(path));
+}
+
+const MISSING = `is pinned in ${PINS_FILE} but missing`;
+
+function skillDifferences(directory: string, pin: SkillPin, byPath: ReadonlyMap<string, TreeFile>): Found[] {
+  const differing = pin.files.flatMap((file) => fileDifference(directory, file, byPath));
+  return differing.length > 0 ? differing : digestDifference(directory, pin, byPath);
 }
 
 function fileDifference(directory: string, pin: FilePin, byPath: ReadonlyMap<string, TreeFile>): Found[] {
   const path = `${directory}/${pin.path}`;
   const file = byPath.get(path);
-  if (file === undefined) return [{ path, reason: "is pinned but missing" }];
+  if (file === undefined) return [{ path, reason: MISSING }];
   const sha256 = sha256Hex(file.content);
   if (sha256 === pin.sha256 && file.content.length === pin.size) return [];
-  if (differsInLineEndings(file.content, pin.sha256)) {
+  if (sha256 !== pin.sha256 && differsInLineEndings(file.content, pin.sha256)) {
     const reason =
       "differs from its pin only in line endings (CRLF or LF); check .gitattributes and check it out again";
     return [{ path, reason }];
   }
+  const pinned = `${pin.sha256.slice(0, 12)}… (${pin.size} bytes)`;
   const got = `${sha256.slice(0, 12)}… (${file.content.length} bytes)`;
-  return [{ path, reason: `was changed: ${pin.sha256.slice(0, 12)}… (${pin.size} bytes) pinned, ${got} found` }];
+  return [{ path, reason: `was changed: ${pinned} pinned in ${PINS_FILE}, ${got} found` }];
 }
 
-/** Reached only when every file fits its own pin: then the digest in `pins.json` was edited, or a pin is listed twice. */
+/** Reached only when every file fits its own pin: then the digest in `pins.json`, or its list of files, was edited. */
 function digestDifference(directory: string, pin: SkillPin, byPath: ReadonlyMap<string, TreeFile>): Found[] {
   const entries = pin.files.flatMap(({ path }) => {
     const file = byPath.get(`${directory}/${path}`);

@@ -1,8 +1,12 @@
 import { createArgumentChecker } from "../../functions/broker/argument-schema.ts";
 import { toRegisteredTool } from "../../functions/catalog/install.ts";
+import { Fault } from "../../functions/contract/fault.ts";
+import type { Skill } from "../../functions/contract/skill.ts";
 import { SKILL_HANDLERS } from "../../functions/handlers/table.ts";
 import { loadRepositories } from "../../functions/repository/load.ts";
 import type { Pins } from "../../functions/repository/pins.ts";
+import { toVisible } from "../../functions/repository/printable.ts";
+import { readTree, type Tree } from "../../functions/repository/tree.ts";
 
 /**
  * Everything that would refuse a repository with these pins, including what a cold start leaves to the first call:
@@ -11,16 +15,29 @@ import type { Pins } from "../../functions/repository/pins.ts";
 export async function findRefusals(root: string, pins: Pins): Promise<readonly string[]> {
   const statuses = loadRepositories({ root, pins: () => pins, handlers: SKILL_HANDLERS });
   const refusals = statuses.flatMap((status) => (status.status === "refused" ? status.reasons : []));
+  const skills = statuses.flatMap((status) => (status.status === "loaded" ? status.skills : []));
+  return [...refusals, ...(await findUnusableSchemas(skills))];
+}
+
+async function findUnusableSchemas(skills: readonly Skill[]): Promise<readonly string[]> {
   const check = createArgumentChecker();
-  for (const status of statuses) {
-    for (const skill of status.status === "loaded" ? status.skills : []) {
-      const tool = toRegisteredTool(skill);
-      const checked = tool === undefined ? undefined : await check(tool.spec, {});
-      if (checked?.ok === false && checked.fault.code === "TOOL_UNAVAILABLE") {
-        const cause = checked.fault.cause instanceof Error ? checked.fault.cause.message : "unknown reason";
-        refusals.push(`${skill.name}/tool.json: /input_schema cannot be used: ${cause}`);
-      }
-    }
+  const problems: string[] = [];
+  for (const skill of skills) {
+    const tool = toRegisteredTool(skill);
+    const checked = tool === undefined ? undefined : await check(tool.spec, {});
+    if (checked?.ok !== false || checked.fault.code !== "TOOL_UNAVAILABLE") continue;
+    const cause = checked.fault.cause instanceof Error ? checked.fault.cause.message : "unknown reason";
+    problems.push(`${skill.name}/tool.json: /input_schema cannot be used: ${toVisible(cause)}`);
   }
-  return refusals;
+  return problems;
+}
+
+/** Throws a `REPOSITORY_REFUSED` in place of a system error. */
+export function readTreeAt(root: string): Tree {
+  try {
+    return readTree(root);
+  } catch (error) {
+    const message = `${root} cannot be read; give the directory that holds pins.json`;
+    throw new Fault("REPOSITORY_REFUSED", message, { cause: error });
+  }
 }

@@ -3,6 +3,8 @@ import { Fault } from "../../functions/contract/fault.ts";
 import { SKILL_HANDLERS } from "../../functions/handlers/table.ts";
 import { describeSkillRepository } from "../../functions/repository/describe.ts";
 import { loadRepositories } from "../../functions/repository/load.ts";
+import { DIRECTORY_NAME } from "../../functions/repository/pins.ts";
+import { quoted, toVisibleLines } from "../../functions/repository/printable.ts";
 import { readPins } from "../server.ts";
 import { type Command, type CommandContext, printJson } from "./command.ts";
 import { expectOk } from "./expect-ok.ts";
@@ -48,13 +50,13 @@ function toJson(status: ReturnType<typeof loadRepositories>[number]): unknown {
 }
 
 async function describeSkill(context: CommandContext, name: string): Promise<number> {
+  const segments = name.split("/");
+  if (segments.length !== 2 || !segments.every((segment) => DIRECTORY_NAME.test(segment)))
+    throw new Fault("SKILL_NOT_FOUND", `${quoted(name)} is no skill's full name; namespace/skill wanted`);
   const client = await context.connect();
-  const path = name.split("/").map(encodeURIComponent).join("/");
-  if (name.split("/").length !== 2)
-    throw new Fault("SKILL_NOT_FOUND", `"${name}" is no skill's full name; namespace/skill wanted`);
-  const skill = SkillDetail.parse(expectOk(await client.send("GET", `/v1/skills/${path}`)));
+  const skill = SkillDetail.parse(expectOk(await client.send("GET", `/v1/skills/${name}`)));
   if (context.json) printJson(context, skill);
-  else context.print(formatSkill(skill));
+  else context.print(toVisibleLines(formatSkill(skill)));
   return 0;
 }
 
@@ -88,7 +90,8 @@ async function describeTool(context: CommandContext, ref: string): Promise<numbe
   if (context.json) printJson(context, tool);
   else {
     const schema = JSON.stringify(tool.input_schema, undefined, 2);
-    context.print(`${tool.ref} (${tool.origin})\n${tool.description}\n\ndigest ${tool.digest}\narguments ${schema}\n`);
+    const text = `${tool.ref} (${tool.origin})\n${tool.description}\n\ndigest ${tool.digest}\narguments ${schema}\n`;
+    context.print(toVisibleLines(text));
   }
   return 0;
 }

@@ -1,12 +1,12 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Fault } from "../../functions/contract/fault.ts";
-import { pinsOf, unpinnablePaths } from "../../functions/repository/pin.ts";
-import { formatPins, PINS_FILE, type Pins, parsePinsText } from "../../functions/repository/pins.ts";
-import type { Tree } from "../../functions/repository/tree.ts";
-import { findRefusals } from "./check-repositories.ts";
+import { findUnpinnable, pinsOf } from "../../functions/repository/pin.ts";
+import { formatPins, PINS_FILE, type Pins } from "../../functions/repository/pins.ts";
+import { formatDifference } from "../../functions/repository/verify.ts";
+import { readPins } from "../server.ts";
+import { findRefusals, readTreeAt } from "./check-repositories.ts";
 import { type Command, printJson } from "./command.ts";
-import { readTreeAt } from "./verify.ts";
 
 type Change = { readonly skill: string; readonly change: "added" | "changed" | "removed"; readonly digest: string };
 
@@ -24,13 +24,14 @@ export const pin: Command = {
     const root = directory === undefined ? context.project().skillsRoot : resolve(context.cwd, directory);
     const tree = readTreeAt(root);
     const pins = pinsOf(tree);
-    const refusals = [...findUnpinnable(tree), ...(await findRefusals(root, pins))];
+    const unpinnable = [...findUnpinnable(tree).map(formatDifference), ...(pins.size === 0 ? [NOTHING_TO_PIN] : [])];
+    const refusals = [...new Set([...unpinnable, ...(await findRefusals(root, pins))])];
     const changes = findChanges(readPresent(root), pins);
     const ok = refusals.length === 0;
     if (ok && !context.flag("dry-run")) writePins(root, pins);
-    if (context.json) printJson(context, { ok, changes, refusals: [...new Set(refusals)] });
+    if (context.json) printJson(context, { ok, changes, refusals });
     else {
-      for (const refusal of new Set(refusals)) context.print(`${refusal}\n`);
+      for (const refusal of refusals) context.print(`${refusal}\n`);
       for (const { skill, change, digest } of changes) context.print(`${change.padEnd(8)} ${skill}  ${digest}\n`);
       context.print(ok ? summary(changes, context.flag("dry-run")) : "nothing was pinned\n");
     }
@@ -38,20 +39,13 @@ export const pin: Command = {
   },
 };
 
-function findUnpinnable(tree: Tree): readonly string[] {
-  const problems = tree.problems.map(({ path, reason }) => `${path} ${reason}`);
-  return [
-    ...problems,
-    ...unpinnablePaths(tree).map((path) => `${path} belongs to no skill; move it into one or remove it`),
-  ];
-}
+/** Most likely the wrong directory; writing an empty approval into it would look like success. */
+const NOTHING_TO_PIN = "there is no skill; give the directory that holds one directory per repository";
 
 /** The pins that are there; none when the file is missing or damaged, so that everything counts as added. */
 function readPresent(root: string): Pins {
-  const path = join(root, PINS_FILE);
-  if (!existsSync(path)) return new Map();
   try {
-    return parsePinsText(readFileSync(path, "utf8"));
+    return readPins(root);
   } catch (error) {
     if (error instanceof Fault) return new Map();
     throw error;
@@ -78,12 +72,16 @@ function flatten(pins: Pins): ReadonlyMap<string, string> {
   );
 }
 
-/** Through a second file, so that a crash leaves the old pins or the new ones. */
+/** Through a second file that is flushed before it takes the name: a crash leaves the old pins or the new ones. */
 function writePins(root: string, pins: Pins): void {
-  const path = join(root, PINS_FILE);
   const draft = join(root, `.${PINS_FILE}.${process.pid}`);
-  writeFileSync(draft, formatPins(pins));
-  renameSync(draft, path);
+  try {
+    writeFileSync(draft, formatPins(pins), { flush: true });
+    renameSync(draft, join(root, PINS_FILE));
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw new Fault("REPOSITORY_REFUSED", `${PINS_FILE} cannot be written; the old one is as it was`, { cause: error });
+  }
 }
 
 function summary(changes: readonly Change[], dryRun: boolean): string {

@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { type Dirent, readdirSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { Fault } from "../../functions/contract/fault.ts";
-import { MAX_SKILL_MD_BYTES } from "../../functions/repository/load.ts";
+import { MAX_SKILL_MD_BYTES, SKILL_MD, twinHint } from "../../functions/repository/skill-files.ts";
 import { formatDiagnostic, parseSkillMarkdown } from "../../functions/repository/skill-md.ts";
 import { type Command, printJson } from "./command.ts";
 
@@ -15,12 +15,10 @@ export const validate: Command = {
   words: [1, 1],
   run: async (context) => {
     const directory = resolve(context.cwd, context.words[0] ?? ".");
-    const path = join(directory, "SKILL.md");
-    if (!existsSync(path)) throw new Fault("REPOSITORY_REFUSED", `${path} is missing; give the directory of a skill`);
     const directoryName = basename(directory);
-    const parsed = parseSkillMarkdown(readFileSync(path), {
+    const parsed = parseSkillMarkdown(readSkillMarkdown(directory), {
       directoryName,
-      file: `${directoryName}/SKILL.md`,
+      file: `${directoryName}/${SKILL_MD}`,
       reading: context.flag("lenient") ? "lenient" : "strict",
       maxBytes: MAX_SKILL_MD_BYTES,
     });
@@ -33,3 +31,24 @@ export const validate: Command = {
     return parsed.ok ? 0 : 1;
   },
 };
+
+/** By the directory's own listing: macOS and Windows would open `SKILL.MD` by the name `SKILL.md`. */
+function readSkillMarkdown(directory: string): Uint8Array {
+  const path = join(directory, SKILL_MD);
+  const entries = listDirectory(directory);
+  const entry = entries.find(({ name }) => name === SKILL_MD);
+  if (entry?.isFile()) return readFileSync(path);
+  const names = entries.map(({ name }) => name);
+  const reason = entry === undefined ? `is missing${twinHint(SKILL_MD, names)}` : "is not a regular file";
+  throw new Fault("REPOSITORY_REFUSED", `${path} ${reason}; give the directory of a skill`);
+}
+
+function listDirectory(directory: string): readonly Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true });
+  } catch (error) {
+    throw new Fault("REPOSITORY_REFUSED", `${directory} cannot be read; give the directory of a skill`, {
+      cause: error,
+    });
+  }
+}

@@ -1,9 +1,7 @@
 import { resolve } from "node:path";
-import { Fault } from "../../functions/contract/fault.ts";
-import { readTree } from "../../functions/repository/tree.ts";
-import { findDifferences } from "../../functions/repository/verify.ts";
+import { findDifferences, formatDifference } from "../../functions/repository/verify.ts";
 import { readPins } from "../server.ts";
-import { findRefusals } from "./check-repositories.ts";
+import { findRefusals, readTreeAt } from "./check-repositories.ts";
 import { type Command, printJson } from "./command.ts";
 
 /** Compares a directory of repositories with its pins. */
@@ -17,14 +15,14 @@ export const verify: Command = {
   run: async (context) => {
     const [directory] = context.words;
     const root = directory === undefined ? context.project().skillsRoot : resolve(context.cwd, directory);
-    const pins = readPins(root);
     const tree = readTreeAt(root);
+    const pins = readPins(root);
     const differences = findDifferences(tree, pins).map(({ path, reason }) => ({ path, reason }));
     const refusals = differences.length > 0 ? [] : await findRefusals(root, pins);
     const ok = differences.length === 0 && refusals.length === 0;
     if (context.json) printJson(context, { ok, files: tree.files.length, differences, refusals });
     else {
-      for (const { path, reason } of differences) context.print(`${path} ${reason}\n`);
+      for (const difference of differences) context.print(`${formatDifference(difference)}\n`);
       for (const refusal of refusals) context.print(`${refusal}\n`);
       context.print(
         ok
@@ -35,14 +33,3 @@ export const verify: Command = {
     return ok ? 0 : 1;
   },
 };
-
-/** Throws a `REPOSITORY_REFUSED` in place of a system error. */
-export function readTreeAt(root: string): ReturnType<typeof readTree> {
-  try {
-    return readTree(root);
-  } catch (error) {
-    throw new Fault("REPOSITORY_REFUSED", `${root} cannot be read; give the directory that holds pins.json`, {
-      cause: error,
-    });
-  }
-}

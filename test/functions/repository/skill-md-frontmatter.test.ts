@@ -1,15 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { MAX_FRONTMATTER_BYTES, MAX_NESTING, shown } from "../../../functions/repository/frontmatter.ts";
+import { MAX_FRONTMATTER_BYTES } from "../../../functions/repository/frontmatter.ts";
+import { quoted } from "../../../functions/repository/printable.ts";
 import { parseSkillMarkdown } from "../../../functions/repository/skill-md.ts";
-import {
-  fileWith,
-  findingsOf,
-  MAX_BYTES,
-  manifestOf,
-  messagesOf,
-  readSkill,
-  validFileWith,
-} from "../../fixtures/skill-md/read-skill.ts";
+import { MAX_NESTING } from "../../../functions/repository/yaml-tokens.ts";
+import { fileWith, findingsOf, MAX_BYTES, manifestOf, messagesOf, readSkill, validFileWith } from "./read-skill.ts";
 
 const READINGS = ["strict", "lenient"] as const;
 
@@ -421,8 +415,8 @@ describe("bounded work", () => {
 });
 
 test("a key in a message is quoted, cut and free of characters that act", () => {
-  expect(shown("a\u202eb\n")).toBe('"a\\u{202e}b\\n"');
-  expect(shown("\u{e0041}")).toBe('"\\u{e0041}"');
-  expect(shown("x".repeat(80))).toBe(`"${"x".repeat(80)}"`);
-  expect(shown("x".repeat(81))).toBe(`"${"x".repeat(80)}"...`);
+  expect(quoted("a\u202eb\n")).toBe('"a\\u{202e}b\\n"');
+  expect(quoted("\u{e0041}")).toBe('"\\u{e0041}"');
+  expect(quoted("x".repeat(80))).toBe(`"${"x".repeat(80)}"`);
+  expect(quoted("x".repeat(81))).toBe(`"${"x".repeat(80)}"...`);
 });

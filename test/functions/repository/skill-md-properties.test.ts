@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { codePointCount, isBlank } from "../../../functions/contract/text.ts";
-import type { SkillManifest, SkillMarkdown } from "../../../functions/repository/skill-md.ts";
-import { findingsOf, manifestOf, readSkill } from "../../fixtures/skill-md/read-skill.ts";
+import type { SkillManifest } from "../../../functions/repository/skill-manifest.ts";
+import type { SkillMarkdown } from "../../../functions/repository/skill-md.ts";
+import { findingsOf, manifestOf, readSkill } from "./read-skill.ts";
 
 /** What no text of a manifest may hold, a carriage return included. */
 const FORBIDDEN = /[\0-\x08\v-\x1f\uFEFF]/;

@@ -1,13 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { formatDiagnostic, parseSkillMarkdown } from "../../../functions/repository/skill-md.ts";
-import {
-  fileWith,
-  findingsOf,
-  manifestOf,
-  messagesOf,
-  readSkill,
-  validFileWith,
-} from "../../fixtures/skill-md/read-skill.ts";
+import { fileWith, findingsOf, manifestOf, messagesOf, readSkill, validFileWith } from "./read-skill.ts";
 
 const NAME = "name: demo-skill";
 const DESCRIPTION = "description: Says hello.";
