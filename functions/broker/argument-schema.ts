@@ -1,7 +1,8 @@
-import type { ErrorObject, ValidateFunction } from "ajv";
-import { Fault, type Outcome, succeed, type Violation } from "../contract/fault.ts";
+import type { ErrorObject } from "ajv";
+import { type Outcome, refuse, succeed, type Violation } from "../contract/fault.ts";
 import type { JsonObject, ToolSpec } from "../contract/tool.ts";
 import { toPointer } from "../contract/violations.ts";
+import type { CompiledSchema } from "./compile-schema.ts";
 
 /**
  * Arguments against a tool's JSON Schema, 2020-12 or draft-07 as the schema declares. The validator is loaded and the
@@ -11,58 +12,57 @@ import { toPointer } from "../contract/violations.ts";
 
 export type ArgumentChecker = (spec: ToolSpec, given: JsonObject) => Promise<Outcome<null>>;
 
-const DRAFT_07 = "http://json-schema.org/draft-07/schema";
 /** More would drown the reader, and a model reads them all. */
 const MAX_VIOLATIONS = 50;
+const MAX_NAMED = 8;
 
 /** A checker with its own cache of compiled schemas, one per digest of definition. */
 export function createArgumentChecker(): ArgumentChecker {
-  const compiled = new Map<string, ValidateFunction>();
+  const compiled = new Map<string, Promise<CompiledSchema>>();
   return async (spec, given) => {
     const key = `${spec.ref} ${spec.digest}`;
-    const validate = compiled.get(key) ?? (await compile(spec));
-    if (!(validate instanceof Fault)) compiled.set(key, validate);
-    else return { ok: false, fault: validate };
-    if (validate(given)) return succeed(null);
-    const violations = toSchemaViolations(validate.errors ?? [], given);
-    const [first] = violations;
-    const message = `the arguments of ${spec.ref} do not fit: ${first?.path || "/"} ${first?.message}`;
-    return { ok: false, fault: new Fault("TOOL_INPUT_INVALID", message, { violations }) };
+    const compiling = compiled.get(key) ?? compile(spec.inputSchema);
+    compiled.set(key, compiling);
+    const { validate, cause } = await compiling;
+    if (validate === undefined) return unusable(spec, cause);
+    try {
+      return validate(given) ? succeed(null) : misfit(spec, toSchemaViolations(validate.errors ?? []));
+    } catch (error) {
+      // A schema that refers to itself without going deeper into the arguments never ends.
+      return unusable(spec, error);
+    }
   };
 }
 
-/** Compiles the schema, or says why the tool cannot be called. Nothing is ever fetched for a `$ref`. */
-async function compile({ ref, inputSchema }: ToolSpec): Promise<ValidateFunction | Fault> {
-  const [{ Ajv }, { Ajv2020 }, { RE2JS }] = await Promise.all([
-    import("ajv"),
-    import("ajv/dist/2020.js"),
-    import("re2js"),
-  ]);
-  const draft07 = String(inputSchema.$schema ?? "").replace(/#$/, "") === DRAFT_07;
-  const linear = Object.assign((pattern: string) => RE2JS.compile(pattern), { code: "linearTimeRegExp" });
-  const options = {
-    allErrors: true,
-    strict: false,
-    validateFormats: false,
-    verbose: true,
-    addUsedSchema: false,
-    code: { regExp: linear },
-  } as const;
-  try {
-    return draft07 ? new Ajv(options).compile(inputSchema) : new Ajv2020(options).compile(inputSchema);
-  } catch (error) {
-    return new Fault("TOOL_UNAVAILABLE", `${ref}: its argument schema cannot be used; the operator must correct it`, {
-      cause: error,
-    });
-  }
+async function compile(schema: JsonObject): Promise<CompiledSchema> {
+  const { compileSchema } = await import("./compile-schema.ts");
+  return compileSchema(schema);
 }
 
-function toSchemaViolations(errors: readonly ErrorObject[], given: JsonObject): readonly Violation[] {
+function unusable({ ref }: ToolSpec, cause: unknown): Outcome<never> {
+  return refuse("TOOL_UNAVAILABLE", `${ref}: its argument schema cannot be used; the operator must correct it`, {
+    cause,
+  });
+}
+
+function misfit({ ref }: ToolSpec, violations: readonly Violation[]): Outcome<never> {
+  return refuse("TOOL_INPUT_INVALID", `the arguments of ${ref} do not fit: ${summarize(violations)}`, { violations });
+}
+
+/** In one line, for a model that reads nothing else: every misspelt name should be in it. */
+function summarize(violations: readonly Violation[]): string {
+  const named = violations.slice(0, MAX_NAMED).map(({ path, message }) => `${path || "/"} ${message}`);
+  const others = violations.length - named.length;
+  return named.join("; ") + (others > 0 ? `; and ${others} more` : "");
+}
+
+/** Unknown names first, sorted; never empty. Only what is shown is put into words: a call can hold 130,000 mistakes. */
+function toSchemaViolations(errors: readonly ErrorObject[]): readonly Violation[] {
   const unknown = errors.filter(({ keyword }) => isUnknownKey(keyword)).map(toViolation);
-  const others = errors.filter(({ keyword }) => !isUnknownKey(keyword) && keyword !== "if").map(toViolation);
   unknown.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
-  const all = [...unknown, ...others];
-  return all.length > 0 ? all.slice(0, MAX_VIOLATIONS) : [{ path: "", message: `not accepted, ${typeof given} given` }];
+  const others = errors.filter(({ keyword }) => !isUnknownKey(keyword) && keyword !== "if").slice(0, MAX_VIOLATIONS);
+  const all = [...unknown.slice(0, MAX_VIOLATIONS), ...others.map(toViolation)].slice(0, MAX_VIOLATIONS);
+  return all.length > 0 ? all : [{ path: "", message: "is not accepted" }];
 }
 
 function isUnknownKey(keyword: string): boolean {

@@ -30,6 +30,9 @@ export function checkArtifact(envelope: unknown, limits: { readonly maxBytes: nu
 
 function decodedSize(base64: string): number | undefined {
   if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) return undefined;
+  // Bits that padding leaves over must be zero, or one file has several texts.
+  const tail = base64.slice(-4);
+  if (Buffer.from(tail, "base64").toString("base64") !== tail) return undefined;
   const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
   return (base64.length / 4) * 3 - padding;
 }

@@ -13,16 +13,17 @@ export function createInProcessRunner(handlers: ReadonlyMap<string, Handler>, cl
     run: async (call, { deadline }) => {
       if (clock() >= deadline) return timedOut("the time was used up before the call began");
       const outcome = runNow(handlers, call);
-      return clock() > deadline ? timedOut("the call ended after its deadline") : outcome;
+      return clock() >= deadline ? timedOut("the call ended after its deadline") : outcome;
     },
   };
 }
 
+/** Both ways by copy, as to another thread: a handler that changes its arguments must not change the caller's. */
 function runNow(handlers: ReadonlyMap<string, Handler>, { handler: name, ...input }: HandlerCall): Outcome<JsonObject> {
   const handler = handlers.get(name);
   if (handler === undefined) return refuse("TOOL_UNAVAILABLE", `handler "${name}" is not in the table`);
   try {
-    return succeed(handler(input));
+    return succeed(structuredClone(handler({ ...input, arguments: structuredClone(input.arguments) })));
   } catch (error) {
     if (error instanceof Fault) return { ok: false, fault: error };
     return refuse("DEFECT", `handler "${name}" failed`, { cause: error });

@@ -16,7 +16,7 @@ export class Quota {
 
   /** Takes `amount`, or takes nothing and answers false. */
   take(amount: number): boolean {
-    if (this.#used + amount > this.#limit) return false;
+    if (!(amount >= 0 && this.#used + amount <= this.#limit)) return false;
     this.#used += amount;
     return true;
   }

@@ -32,22 +32,48 @@ export class SkillRegistry {
    */
   resolve(name: string): ToolSet {
     const uses = new Map<string, ToolUse>();
-    const problems: string[] = [];
-    const seen = new Set([name]);
-    const pending = [[this.get(name).name]];
-    for (let via = pending.shift(); via !== undefined; via = pending.shift()) {
-      const skill = this.get(via.at(-1) ?? name);
-      for (const ref of skill.toolRefs) if (!uses.has(ref)) uses.set(ref, { ref, via });
-      for (const include of new Set(skill.includes)) {
-        const path = [...via, include];
-        if (via.includes(include) || !this.#skills.has(include)) problems.push(path.join(" → "));
-        else if (!seen.has(include)) {
-          seen.add(include);
-          pending.push(path);
-        }
-      }
+    const { ways, problems } = this.#explore(this.get(name).name);
+    for (const [reached, via] of ways) {
+      for (const ref of this.get(reached).toolRefs) if (!uses.has(ref)) uses.set(ref, { ref, via });
     }
     const sorted = [...uses.values()].sort((a, b) => (a.ref < b.ref ? -1 : 1));
-    return { uses: sorted, problems: problems.sort() };
+    return { uses: sorted, problems: [...problems, ...this.#findCycles(name)].sort() };
+  }
+
+  /** Every skill that is reached, with the shortest way to it, breadth first; and the includes that lead nowhere. */
+  #explore(name: string): { readonly ways: ReadonlyMap<string, readonly string[]>; readonly problems: string[] } {
+    const ways = new Map<string, readonly string[]>([[name, [name]]]);
+    const problems: string[] = [];
+    for (const [reached, via] of ways) {
+      for (const include of new Set(this.get(reached).includes)) {
+        if (!this.#skills.has(include)) problems.push([...via, include].join(" → "));
+        else if (!ways.has(include)) ways.set(include, [...via, include]);
+      }
+    }
+    return { ways, problems };
+  }
+
+  /**
+   * Depth first, since the shortest ways do not show every cycle: of x → a, x → b, a → b and b → a neither way holds
+   * both. With a stack of its own, because a chain of 100,000 includes overflows recursion.
+   */
+  #findCycles(name: string): string[] {
+    const cycles: string[] = [];
+    const done = new Set<string>();
+    const path = new Map([[name, this.#knownIncludes(name)]]);
+    for (let last = name; path.size > 0; last = [...path.keys()].at(-1) ?? name) {
+      const include = path.get(last)?.pop();
+      if (include === undefined) {
+        path.delete(last);
+        done.add(last);
+      } else if (path.has(include)) cycles.push([...path.keys(), include].join(" → "));
+      else if (!done.has(include)) path.set(include, this.#knownIncludes(include));
+    }
+    return cycles;
+  }
+
+  /** Last first, to be popped in the order in which they are written. */
+  #knownIncludes(name: string): string[] {
+    return [...new Set(this.get(name).includes)].filter((include) => this.#skills.has(include)).reverse();
   }
 }

@@ -20,10 +20,16 @@ import type { Link } from "./ports.ts";
 export const JobListQuery = z.strictObject({
   limit: z
     .string()
-    .regex(/^(?:[1-9]\d?|100)$/, "a whole number from 1 to 100 expected")
+    .regex(/^\d{1,3}$/, "a whole number from 1 to 100 expected")
     .transform(Number)
-    .optional(),
-  after: z.string().max(64).optional().meta({ description: "the `next` of the page before" }),
+    .pipe(z.int().min(1, "at least 1").max(100, "at most 100"))
+    .optional()
+    .meta({ description: "jobs in the answer, 20 when left out" }),
+  after: z
+    .string()
+    .regex(/^[0-9a-z]{26}$/, "a job id expected")
+    .optional()
+    .meta({ description: "the `next` of the page before" }),
 });
 export type JobListQuery = z.infer<typeof JobListQuery>;
 
@@ -33,6 +39,7 @@ export type Route = {
   /** Path template; `{name}` matches one segment. */
   readonly path: string;
   readonly summary: string;
+  readonly description?: string;
   readonly body?: z.ZodType;
   readonly query?: z.ZodObject;
   readonly status: number;
@@ -84,12 +91,15 @@ export const ROUTES = [
     method: "POST",
     path: "/v1/jobs",
     summary: "Run a job and answer with its report",
+    description:
+      "Calls run in order; a call that fails does not stop the next. Nothing runs when a tool is unknown, not approved or not allowed. `Prefer` is ignored; a request with `Idempotency-Key` is refused, because a retry would run the job again.",
     body: JobRequest,
     status: 200,
     response: JobReport,
     faults: [
       "REQUEST_INVALID",
       "TOOL_INPUT_INVALID",
+      "ACCESS_DENIED",
       "TOOL_NOT_APPROVED",
       "TOOL_NOT_ALLOWED",
       "TOOL_UNKNOWN",
@@ -106,7 +116,7 @@ export const ROUTES = [
     query: JobListQuery,
     status: 200,
     response: JobList,
-    faults: ["REQUEST_INVALID"],
+    faults: ["REQUEST_INVALID", "ACCESS_DENIED"],
   },
   {
     operation: "getJob",
@@ -115,7 +125,7 @@ export const ROUTES = [
     summary: "A job's report, with links minted at this moment",
     status: 200,
     response: JobReport,
-    faults: ["JOB_NOT_FOUND"],
+    faults: ["ACCESS_DENIED", "JOB_NOT_FOUND"],
   },
   {
     operation: "getArtifact",
@@ -123,7 +133,7 @@ export const ROUTES = [
     path: "/v1/jobs/{job_id}/artifacts/{artifact_id}",
     summary: "Redirect to a fresh download link",
     status: 302,
-    faults: ["JOB_NOT_FOUND", "ARTIFACT_NOT_FOUND", "ARTIFACT_EXPIRED"],
+    faults: ["ACCESS_DENIED", "JOB_NOT_FOUND", "ARTIFACT_NOT_FOUND", "ARTIFACT_EXPIRED"],
   },
   {
     operation: "deleteArtifact",
@@ -131,7 +141,7 @@ export const ROUTES = [
     path: "/v1/jobs/{job_id}/artifacts/{artifact_id}",
     summary: "Remove the file; its name and digest stay in the report",
     status: 204,
-    faults: ["JOB_NOT_FOUND", "ARTIFACT_NOT_FOUND"],
+    faults: ["ACCESS_DENIED", "JOB_NOT_FOUND", "ARTIFACT_NOT_FOUND"],
   },
   {
     operation: "getOpenApi",

@@ -12,7 +12,7 @@ export const ARTIFACT_EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ["text/calendar", "ics"],
 ]);
 
-/** A file that a call made, as a handler hands it to the broker: one shape everywhere (seed, module docstring). */
+/** A file that a call made, as a handler hands it to the broker: one shape everywhere. */
 export const ArtifactEnvelope = z.strictObject({
   name: z.string(),
   media_type: z.string(),

@@ -7,7 +7,27 @@
 /** `caller`: change the request. `operator`: change the deployment. `us`: a defect of skillbroker. */
 export type Remedy = "caller" | "operator" | "us";
 
-type FaultRow = { readonly remedy: Remedy; readonly status: number };
+type FaultRow = { readonly remedy: Remedy; readonly status: HttpErrorStatus };
+
+/** The statuses of faults with their phrases (RFC 9110), which a problem document of type `about:blank` is titled by. */
+export const HTTP_ERROR_PHRASES = {
+  400: "Bad Request",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  410: "Gone",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  422: "Unprocessable Content",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+} as const;
+
+export type HttpErrorStatus = keyof typeof HTTP_ERROR_PHRASES;
 
 export const FAULTS = {
   REQUEST_INVALID: { remedy: "caller", status: 400 },
@@ -40,6 +60,10 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS;
 
+export function isFaultCode(text: string): text is FaultCode {
+  return Object.hasOwn(FAULTS, text);
+}
+
 /** One violation inside an input: `path` is a JSON Pointer into what was sent (`/calls/0/tool`). */
 export type Violation = { readonly path: string; readonly message: string };
 
@@ -65,7 +89,7 @@ export class Fault extends Error {
     this.violations = options.violations ?? [];
   }
 
-  get status(): number {
+  get status(): HttpErrorStatus {
     return FAULTS[this.code].status;
   }
 
@@ -110,14 +134,27 @@ export function refuse(code: FaultCode, message: string, options?: FaultOptions)
 
 export type WireFault = { readonly code: FaultCode; readonly message: string; readonly errors?: readonly Violation[] };
 
+/** A body of nothing but unknown keys would otherwise be answered with more bytes than a Lambda may return. */
+const MAX_WIRE_VIOLATIONS = 50;
+const MAX_WIRE_TEXT = 1_000;
+
 /**
  * The only way out for an error: a {@link Fault} gives its code and message, anything else a fixed sentence,
- * because an unknown error's text may hold a path, a secret or another caller's data.
+ * because an unknown error's text may hold a path, a secret or another caller's data. Cut to a bounded size.
  */
 export function toWireFault(error: unknown): WireFault {
   if (!(error instanceof Fault) || error.code === "DEFECT") {
     return { code: "DEFECT", message: "the service failed; the request id names the log entry" };
   }
-  const errors = error.violations.length > 0 ? { errors: error.violations } : {};
-  return { code: error.code, message: error.message, ...errors };
+  const message = cut(error.message);
+  if (error.violations.length === 0) return { code: error.code, message };
+  const errors = error.violations
+    .slice(0, MAX_WIRE_VIOLATIONS)
+    .map((violation) => ({ path: cut(violation.path), message: cut(violation.message) }));
+  return { code: error.code, message, errors };
+}
+
+/** Never half a surrogate pair. */
+function cut(text: string): string {
+  return text.length <= MAX_WIRE_TEXT ? text : `${text.slice(0, MAX_WIRE_TEXT).toWellFormed()}…`;
 }

@@ -45,10 +45,19 @@ export const JobRequest = z
     calls: z.array(CallRequest).min(1, "at least one call").max(MOST_CALLS),
     limits: LimitsInput.optional(),
   })
-  .meta({ id: "JobRequest" });
+  .meta({
+    id: "JobRequest",
+    examples: [
+      {
+        allowed_tools: ["create_pdf@1"],
+        calls: [{ id: "c1", tool: "create_pdf@1", arguments: { title: "Minutes", body: "We met." } }],
+        limits: { max_calls: 4, call_timeout_ms: 2000 },
+      },
+    ],
+  });
 export type JobRequest = z.infer<typeof JobRequest>;
 
-const FaultCodeSchema = z.enum(Object.keys(FAULTS)).meta({ id: "FaultCode" });
+export const FaultCodeSchema = z.enum(Object.keys(FAULTS)).meta({ id: "FaultCode" });
 const Timestamp = z.iso.datetime();
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 

@@ -1,7 +1,7 @@
 /**
  * Text as a person counts it: code points for limits, bytes for caps, no invisible characters.
- * JavaScript's `length` counts UTF-16 units and its `\s` misses U+200B and U+001C..U+001F, which the seed's
- * Python treats as white space; a limit or a blank check built on either accepts what it should refuse.
+ * JavaScript's `length` counts UTF-16 units and its `\s` misses the separators U+001C..U+001F and everything of no
+ * width; a limit or a blank check built on either accepts what it should refuse.
  */
 
 const encoder = new TextEncoder();
@@ -31,7 +31,7 @@ export function firstCodePoints(text: string, maximum: number): string {
   return text.slice(0, end);
 }
 
-/** Line and paragraph breaks as Python's `str.splitlines` sees them (seed, `_wrap`). */
+/** Line and paragraph breaks as Python's `str.splitlines` sees them. */
 const LINE_BREAK = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/g;
 
 /** Every kind of line break becomes `\n`. */
@@ -56,14 +56,22 @@ export function toSingleLine(text: string): string {
   return withoutInvisibles(withUnixLineBreaks(text).replace(/\x1f/g, " ")).replace(/\s+/gu, " ").trim();
 }
 
-/** Several lines: breaks become `\n`, control and format characters go, line ends and outer blank lines are trimmed. */
+/**
+ * Several lines: breaks become `\n`, control and format characters go, line ends and outer blank lines are trimmed.
+ * Line by line, because `/ +$/` tries again at every space of a long run: 256 KiB of them would take a minute.
+ */
 export function toMultiLine(text: string): string {
-  return withoutInvisibles(withUnixLineBreaks(text))
-    .replace(/[^\S\n]+$/gmu, "")
-    .replace(/^\n+|\n+$/g, "");
+  const lines = withoutInvisibles(withUnixLineBreaks(text))
+    .split("\n")
+    .map((line) => line.trimEnd());
+  const first = lines.findIndex((line) => line !== "");
+  return first === -1 ? "" : lines.slice(first, lines.findLastIndex((line) => line !== "") + 1).join("\n");
 }
+
+/** Unicode's characters that show nothing (joiners, variation selectors, fillers), white space, and the empty Braille cell. */
+const UNSEEN = /^[\s\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
 /** True when nothing in the text would be seen. */
 export function isBlank(text: string): boolean {
-  return /^(?:\s|\u200c|\u200d|\u2800)*$/u.test(withoutInvisibles(text));
+  return UNSEEN.test(withoutInvisibles(text));
 }

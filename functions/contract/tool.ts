@@ -5,16 +5,13 @@ import * as z from "zod";
  * ships with the service, `server/tool@<12 hex digits of the definition digest>` for a tool that an MCP server lends.
  */
 
-const LOCAL_REF = /^[a-z][a-z0-9_]{0,63}@[0-9A-Za-z][0-9A-Za-z.-]{0,31}$/;
-const MCP_REF = /^[A-Za-z0-9_.-]{1,128}\/[A-Za-z0-9_.-]{1,128}@[0-9a-f]{12}$/;
+const LOCAL_REF = "[a-z][a-z0-9_]{0,63}@[0-9A-Za-z][0-9A-Za-z.-]{0,31}";
+const MCP_REF = "[A-Za-z0-9_.-]{1,128}\\/[A-Za-z0-9_.-]{1,128}@[0-9a-f]{12}";
 
 /** Exact name of a callable. */
 export const ToolRef = z
   .string()
-  .max(300)
-  .refine((text) => LOCAL_REF.test(text) || MCP_REF.test(text), {
-    error: 'must be an exact ref such as "create_pdf@1"',
-  })
+  .regex(new RegExp(`^(?:${LOCAL_REF}|${MCP_REF})$`), 'must be an exact ref such as "create_pdf@1"')
   .brand<"ToolRef">()
   .meta({ id: "ToolRef", description: "exact name of a callable, id@version", examples: ["create_pdf@1"] });
 export type ToolRef = z.infer<typeof ToolRef>;

@@ -13,6 +13,8 @@ import { isTimeZone, type PointInTime, parsePoint } from "./zoned-time.ts";
  */
 
 const DAY = 24 * 3600_000;
+/** iCalendar writes a year with four digits. */
+const END_OF_TIME = Date.UTC(10_000, 0, 1);
 const MAX_ATTENDEES = 100;
 
 const Person = z.strictObject({ name: z.string().max(200).optional(), email: z.email().max(320) });
@@ -61,7 +63,7 @@ export const calendarEvent: Handler = ({ arguments: given, now }) => {
     summary: title,
     location: event.location === undefined ? null : toSingleLine(event.location),
     description: event.description === undefined ? null : toMultiLine(event.description),
-    url: event.url ?? null,
+    url: event.url === undefined ? null : toUri(event.url),
     organizer: event.organizer === undefined ? null : toPerson(event.organizer),
     attendees: (event.attendees ?? []).map(toPerson),
   });
@@ -77,7 +79,8 @@ export const calendarEvent: Handler = ({ arguments: given, now }) => {
       // RFC 5545 ends every line with CRLF, the last one too; the library leaves that one out.
       content: `${calendar.toString()}\r\n`,
       mediaType: "text/calendar",
-      wanted: event.filename ?? title,
+      filename: event.filename,
+      title,
       fallback: "event",
     }),
   };
@@ -90,6 +93,8 @@ function readSpan(event: EventArguments): { start: PointInTime; end: PointInTime
   const start = readPoint(startText, zone, "/start");
   if (endText !== undefined && minutes !== undefined) refuseArgument("/end", "and duration_minutes exclude each other");
   const end = endText === undefined ? defaultEnd(start, minutes) : readEnd(endText, zone, start);
+  if (end.time >= END_OF_TIME)
+    refuseArgument(endText === undefined ? "/start" : "/end", "must be over before the year 10000");
   return { start, end };
 }
 
@@ -116,6 +121,11 @@ function defaultEnd(start: PointInTime, minutes: number | undefined): PointInTim
     return { kind: "date", time: start.time + DAY };
   }
   return { kind: start.kind, time: start.time + (minutes ?? 60) * 60_000 };
+}
+
+/** The library escapes a URI like text (RFC 5545, 3.3.13 wants it bare), so what it would escape is encoded first. */
+function toUri(url: string): string {
+  return new URL(url).href.replace(/[,;\\]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 function toPerson({ name, email }: z.infer<typeof Person>): { name: string; email: string } {

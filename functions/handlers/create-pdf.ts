@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { Handler } from "../contract/ports.ts";
-import { firstCodePoints, isBlank, toSingleLine } from "../contract/text.ts";
+import { codePointCount, firstCodePoints, isBlank, toSingleLine } from "../contract/text.ts";
 import { readArguments, refuseArgument } from "./arguments.ts";
 import { toEnvelope } from "./envelope.ts";
 import { renderPdf } from "./pdf/pdf-document.ts";
 
-/** Limits in code points, from the seed. */
+/** Limits in code points. */
 export const MAX_PDF_BODY = 12_000;
 export const MAX_PDF_TITLE = 160;
 
@@ -23,6 +23,7 @@ const CreatePdfArguments = z.strictObject({
 export const createPdf: Handler = ({ arguments: given }) => {
   const { title, body, filename } = readArguments(CreatePdfArguments, given);
   if (isBlank(body)) refuseArgument("/body", "must hold some visible text");
+  if (codePointCount(body) > MAX_PDF_BODY) refuseArgument("/body", `must have at most ${MAX_PDF_BODY} characters`);
   const heading = toSingleLine(title ?? "");
   const shownTitle = firstCodePoints(heading, MAX_PDF_TITLE).trimEnd();
   const pdf = renderPdf({ title: shownTitle, blocks: [{ kind: "text", text: body }] });
@@ -34,7 +35,8 @@ export const createPdf: Handler = ({ arguments: given }) => {
     artifact: toEnvelope({
       content: pdf.bytes,
       mediaType: "application/pdf",
-      wanted: filename ?? shownTitle,
+      filename,
+      title: shownTitle,
       fallback: "document",
     }),
   };

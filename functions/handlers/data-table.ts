@@ -23,6 +23,12 @@ const DataTableArguments = z.strictObject({
   filename: z.string().optional(),
 });
 
+/**
+ * Left to itself the library quotes a field for CRLF but not for a lone line feed, with which a cell could begin a row
+ * of its own. `quoted_empty` for a table of one column: an empty line is passed over by readers.
+ */
+const CSV = { bom: true, record_delimiter: "windows", quoted_match: /[\r\n]/ } as const;
+
 /** Answers `{created, rows, columns, guarded_cells?, artifact}`; `guarded_cells` counts cells made harmless. */
 export const dataTable: Handler = ({ arguments: given }) => {
   const { columns, rows, delimiter, filename } = readArguments(DataTableArguments, given);
@@ -35,19 +41,19 @@ export const dataTable: Handler = ({ arguments: given }) => {
   const guarded = table.flat().filter(({ guarded }) => guarded).length;
   const csv = stringify(
     table.map((row) => row.map(({ text }) => text)),
-    { bom: true, delimiter, record_delimiter: "windows" },
+    { ...CSV, delimiter, quoted_empty: columns.length === 1 },
   );
   return {
     created: true,
     rows: rows.length,
     columns: columns.length,
     ...(guarded > 0 ? { guarded_cells: guarded } : {}),
-    artifact: toEnvelope({ content: csv, mediaType: "text/csv", wanted: filename, fallback: "table" }),
+    artifact: toEnvelope({ content: csv, mediaType: "text/csv", filename, fallback: "table" }),
   };
 };
 
 /** Characters that make a spreadsheet read a cell as a formula, also in full width, and after white space. */
-const FORMULA = /^[\s\u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20|%]|^[\t\r\n]/u;
+const FORMULA = /^[\s\p{Default_Ignorable_Code_Point}]*[=+\-@\uff1d\uff0b\uff0d\uff20|%]|^[\t\n]/u;
 /** A plain negative or positive number is data, not a formula. */
 const PLAIN_NUMBER = /^[+-]?\d{1,15}(?:[.,]\d{1,15})?$/;
 

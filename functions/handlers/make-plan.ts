@@ -1,14 +1,17 @@
 import * as z from "zod";
 import type { Handler } from "../contract/ports.ts";
-import { isBlank, toSingleLine } from "../contract/text.ts";
+import { codePointCount, isBlank, toSingleLine } from "../contract/text.ts";
 import { readArguments, refuseArgument } from "./arguments.ts";
 import { toEnvelope } from "./envelope.ts";
 
-/** Limits from the seed; the length in code points. */
+/** The length in code points. */
 export const MAX_PLAN_STEPS = 20;
 export const MAX_STEP = 400;
 
-const MakePlanArguments = z.strictObject({ goal: z.string(), steps: z.array(z.string()) });
+const MakePlanArguments = z.strictObject({
+  goal: z.string(),
+  steps: z.array(z.string()).min(1, "must hold at least one step").max(MAX_PLAN_STEPS),
+});
 
 /** Goal and steps -> a numbered plan. Answers `{plan, step_count, artifact}`. */
 export const makePlan: Handler = ({ arguments: given }) => {
@@ -19,11 +22,12 @@ export const makePlan: Handler = ({ arguments: given }) => {
   return {
     plan,
     step_count: lines.length,
-    artifact: toEnvelope({ content: plan, mediaType: "text/plain", wanted: undefined, fallback: "plan" }),
+    artifact: toEnvelope({ content: plan, mediaType: "text/plain", fallback: "plan" }),
   };
 };
 
 function toStep(text: string, path: string): string {
   if (isBlank(text)) refuseArgument(path, "is empty once white space and invisible characters are gone");
+  if (codePointCount(text) > MAX_STEP) refuseArgument(path, `must have at most ${MAX_STEP} characters`);
   return toSingleLine(text);
 }

@@ -1,12 +1,13 @@
 import * as z from "zod";
 import { Fault } from "../contract/fault.ts";
 import type { Handler } from "../contract/ports.ts";
-import { codePointCount } from "../contract/text.ts";
+import { codePointCount, isBlank } from "../contract/text.ts";
+import type { JsonObject } from "../contract/tool.ts";
 import { readArguments, refuseArgument } from "./arguments.ts";
 import { toEnvelope } from "./envelope.ts";
 import type { PdfBlock } from "./pdf/page-layout.ts";
 import { renderPdf } from "./pdf/pdf-document.ts";
-import { renderTemplate, unescapeBlockStart } from "./template.ts";
+import { type FilledTemplate, renderTemplate, toMarkdown, toPlainText } from "./template.ts";
 
 /**
  * Any document that is a template filled with arguments. A skill gives the template `document`; its first heading is
@@ -28,13 +29,12 @@ export const markdownDocument: Handler = ({ arguments: given, skill }) => {
   if (skill === undefined || template === undefined) {
     throw new Fault("TOOL_UNAVAILABLE", 'the skill has no template "document", which its handler needs');
   }
-  const markdown = renderTemplate(template, values);
-  if (codePointCount(markdown) > MAX_DOCUMENT) {
-    refuseArgument("", `make a document of more than ${MAX_DOCUMENT} characters; shorten them`);
-  }
-  const [firstLine = "", ...lines] = markdown.split("\n");
-  const title = unescapeBlockStart(firstLine.replace(/^#\s*/, ""));
-  const named = { wanted: filename ?? title, fallback: skill.id.replaceAll("_", "-") };
+  const filled = fillWithinLimit(template, values);
+  const markdown = toMarkdown(filled);
+  const [firstLine = "", ...lines] = filled.split("\n");
+  const title = toPlainText(firstLine.replace(/^#(?:\s+|$)/, ""));
+  if (isBlank(title)) refuseArgument("", "leave the document without a visible title");
+  const named = { filename, title, fallback: skill.id.replaceAll("_", "-") };
   if (format === "markdown") {
     const artifact = toEnvelope({ content: markdown, mediaType: "text/markdown", ...named });
     return { created: true, format, title, artifact };
@@ -50,22 +50,25 @@ export const markdownDocument: Handler = ({ arguments: given, skill }) => {
   };
 };
 
+function fillWithinLimit(template: string, values: JsonObject): FilledTemplate {
+  const filled = renderTemplate(template, values, { maxCharacters: MAX_DOCUMENT });
+  if (filled !== undefined && codePointCount(filled) <= MAX_DOCUMENT) return filled;
+  return refuseArgument("", `make a document of more than ${MAX_DOCUMENT} characters; shorten them`);
+}
+
 /** The Markdown that templates are written in: headings, list items and text. Values cannot add to it. */
 function toBlocks(lines: readonly string[]): PdfBlock[] {
-  const blocks: PdfBlock[] = [];
-  for (const line of trimBlankEnds(lines)) {
-    const heading = /^#{1,6}\s+(.*)$/.exec(line);
-    const item = /^(\s*)([-*]|\d{1,9}[.)])\s+(.*)$/.exec(line);
-    if (heading?.[1] !== undefined) blocks.push({ kind: "heading", text: unescapeBlockStart(heading[1]) });
-    else if (item) blocks.push(toItem(item));
-    else blocks.push({ kind: "text", text: unescapeBlockStart(line) });
-  }
-  return blocks;
+  return trimBlankEnds(lines).map((line) => {
+    const [, heading] = /^#{1,6}\s+(.*)$/.exec(line) ?? [];
+    if (heading !== undefined) return { kind: "heading", text: toPlainText(heading) };
+    const item = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/.exec(line);
+    return item ? toItem(item) : { kind: "text", text: toPlainText(line) };
+  });
 }
 
 function toItem([, indent = "", marker = "", text = ""]: RegExpExecArray): PdfBlock {
-  const drawn = /^[-*]$/.test(marker) ? "\u2022" : marker;
-  return { kind: "item", text: unescapeBlockStart(text), marker: drawn, depth: Math.floor(indent.length / 2) };
+  const drawn = /^[-*+]$/.test(marker) ? "\u2022" : marker;
+  return { kind: "item", text: toPlainText(text), marker: drawn, depth: Math.floor(indent.length / 2) };
 }
 
 function trimBlankEnds(lines: readonly string[]): readonly string[] {

@@ -9,8 +9,8 @@ import { isJobId } from "./ids.ts";
  * another's object, and holds ids only: a file name with `+`, `%` or `..` in a key breaks links and events.
  */
 
-/** 1,000 calls with 64 KiB of output each would not fit a Lambda answer either. */
-const MAX_RECORD_BYTES = 8 * 1024 * 1024;
+/** With the links that a report adds, the most that fits a Lambda's answer of 6 MiB. */
+export const MAX_RECORD_BYTES = 4 * 1024 * 1024;
 const JSON_TYPE = "application/json";
 
 export type StoredJob = { readonly record: JobRecord; readonly etag: string };
@@ -72,12 +72,19 @@ export async function listJobIds(
   return { ids: keys.map(toId), next: next === undefined ? undefined : toId(next) };
 }
 
+/** Bytes of the record in the store. */
+export function recordByteCount(record: JobRecord): number {
+  return toBytes(record).length;
+}
+
 function toBytes(record: JobRecord): Uint8Array {
   return Buffer.from(JSON.stringify(record));
 }
 
 function parseRecord(bytes: Uint8Array): JobRecord {
-  const parsed = JobRecord.safeParse(JSON.parse(Buffer.from(bytes).toString("utf8")));
-  if (parsed.success) return parsed.data;
-  throw new Fault("DEFECT", "a stored job record cannot be read", { cause: parsed.error });
+  try {
+    return JobRecord.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
+  } catch (error) {
+    throw new Fault("DEFECT", "a stored job record cannot be read", { cause: error });
+  }
 }

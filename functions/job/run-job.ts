@@ -15,7 +15,7 @@ import { type Limits, narrowLimits } from "../contract/limits.ts";
 import type { Clock, HandlerRunner, Log, ObjectStore, RandomBytes } from "../contract/ports.ts";
 import { parseToolRef, type ToolRef } from "../contract/tool.ts";
 import { createJobId } from "./ids.ts";
-import { artifactKey, putArtifact, putNewJob } from "./job-store.ts";
+import { artifactKey, MAX_RECORD_BYTES, putArtifact, putNewJob, recordByteCount } from "./job-store.ts";
 
 /**
  * Runs a job: admits it whole, runs its calls in order through one broker, stores what they made, then the record.
@@ -48,48 +48,46 @@ const INPUT_FAULTS: ReadonlySet<FaultCode> = new Set(["TOOL_INPUT_INVALID", "PAY
 export async function runJob(owner: string, request: JobRequest, context: JobContext): Promise<Outcome<JobRecord>> {
   const planned = planJob(request, context);
   if (!planned.ok) return planned;
-  const { calls, limits, allowed } = planned.value;
+  const { calls, limits } = planned.value;
   const createdAt = context.clock();
   const jobId = createJobId(context.clock, context.randomBytes);
-  const broker = new ToolBroker({
-    tools: context.catalog.tools,
-    operatorPolicy: context.catalog.policy,
-    jobPolicy: { allowed, limits },
-    runner: context.runner,
-    checkArguments: context.checkArguments,
-    clock: context.clock,
-    createdAt,
-  });
-  const refused = admitCalls(calls, broker);
+  const broker = createBroker(planned.value, createdAt, context);
+  const refused = findRefusedCall(calls, broker);
   if (refused !== undefined) return { ok: false, fault: refused };
   const ran: Ran[] = [];
   for (const call of calls) ran.push({ call, ran: await broker.call({ ref: call.ref, arguments: call.arguments }) });
   const unusable = findRefusedInput(ran);
   if (unusable !== undefined) return { ok: false, fault: unusable };
   logDefects(ran, jobId, context.log);
-  const artifacts = await storeArtifacts(ran, { owner, jobId, store: context.store });
-  const record = toRecord({
-    owner,
-    jobId,
-    createdAt,
-    finishedAt: context.clock(),
-    ran,
-    artifacts,
-    limits,
-    catalog: context.catalog,
-  });
-  await putNewJob(context.store, record);
+  return keepJob({ owner, jobId, createdAt, ran, limits, catalog: context.catalog }, context);
+}
+
+function createBroker({ allowed, limits }: Plan, createdAt: number, context: JobContext): ToolBroker {
+  const { catalog, runner, checkArguments, clock } = context;
+  const policies = { operatorPolicy: catalog.policy, jobPolicy: { allowed, limits } };
+  return new ToolBroker({ tools: catalog.tools, ...policies, runner, checkArguments, clock, createdAt });
+}
+
+/** Files first, then the record. */
+async function keepJob(
+  job: Omit<Finished, "artifacts" | "finishedAt">,
+  { store, clock }: JobContext,
+): Promise<Outcome<JobRecord>> {
+  const artifacts = await storeArtifacts(job.ran, { owner: job.owner, jobId: job.jobId, store });
+  const record = toRecord({ ...job, artifacts, finishedAt: clock() });
+  const bytes = recordByteCount(record);
+  if (bytes > MAX_RECORD_BYTES) {
+    const message = `the job's report has ${bytes} bytes, at most ${MAX_RECORD_BYTES} fit; make fewer calls`;
+    return refuse("OUTPUT_TOO_LARGE", message);
+  }
+  await putNewJob(store, record);
   return succeed(record);
 }
 
 function planJob(request: JobRequest, { catalog, limits: operator }: JobContext): Outcome<Plan> {
   const limits = narrowLimits(operator, request.limits ?? {});
   if (!limits.ok) return limits;
-  const calls = request.calls.map((call, index) => ({
-    id: call.id ?? `c${index + 1}`,
-    ref: call.tool,
-    arguments: call.arguments,
-  }));
+  const calls = nameCalls(request);
   if (calls.length > operator.max_calls) {
     const message = `at most ${operator.max_calls} calls a job, got ${calls.length}`;
     return refuse("REQUEST_INVALID", message, { violations: [{ path: "/calls", message }] });
@@ -98,6 +96,13 @@ function planJob(request: JobRequest, { catalog, limits: operator }: JobContext)
   if (violations.length > 0) return refuse("REQUEST_INVALID", "call ids must differ", { violations });
   const allowed = allowedRefs(request, calls, catalog);
   return allowed.ok ? succeed({ calls, limits: limits.value, allowed: allowed.value }) : allowed;
+}
+
+/** c1, c2, … where no id is given; one that the caller gave to another call is passed over. */
+function nameCalls({ calls }: JobRequest): readonly NamedCall[] {
+  const given = new Set(calls.flatMap(({ id }) => id ?? []));
+  const freeId = (number: number): string => (given.has(`c${number}`) ? freeId(number + calls.length) : `c${number}`);
+  return calls.map((call, index) => ({ id: call.id ?? freeId(index + 1), ref: call.tool, arguments: call.arguments }));
 }
 
 function findIdTwins(calls: readonly NamedCall[]): readonly Violation[] {
@@ -120,10 +125,12 @@ function allowedRefs(
   const { allowed_tools: tools, allowed_skills: skills } = request;
   if (tools === undefined && skills === undefined) return succeed(new Set(calls.map(({ ref }) => ref)));
   const allowed = new Set(tools ?? []);
-  for (const ref of allowed) {
-    const admitted = admitByOperator(ref, { tools: catalog.tools, operatorPolicy: catalog.policy });
-    if (!admitted.ok) return admitted;
-  }
+  const refused = findRefused(
+    tools ?? [],
+    (index) => `/allowed_tools/${index}`,
+    (ref) => admitByOperator(ref, { tools: catalog.tools, operatorPolicy: catalog.policy }),
+  );
+  if (refused !== undefined) return { ok: false, fault: refused };
   try {
     for (const name of skills ?? []) for (const ref of skillRefs(name, catalog)) allowed.add(ref);
   } catch (error) {
@@ -140,16 +147,29 @@ function skillRefs(name: string, { skills }: Catalog): readonly ToolRef[] {
   return own === undefined ? named : [own, ...named];
 }
 
-/** The first refused call decides the code; every refused call is listed. */
-function admitCalls(calls: readonly NamedCall[], broker: ToolBroker): Fault | undefined {
-  const refused = calls.flatMap(({ ref }, index) => {
-    const admitted = broker.admit(ref);
-    return admitted.ok ? [] : [{ path: `/calls/${index}/tool`, fault: admitted.fault }];
+/** The first refused ref decides the code; every refused one is listed under the pointer that `pathOf` gives. */
+function findRefused(
+  refs: readonly ToolRef[],
+  pathOf: (index: number) => string,
+  admit: (ref: ToolRef) => Outcome<unknown>,
+): Fault | undefined {
+  const refused = refs.flatMap((ref, index) => {
+    const admitted = admit(ref);
+    return admitted.ok ? [] : [{ path: pathOf(index), fault: admitted.fault }];
   });
   const [first] = refused;
   if (first === undefined) return undefined;
   const violations = refused.map(({ path, fault }) => ({ path, message: fault.message }));
   return new Fault(first.fault.code, first.fault.message, { violations });
+}
+
+function findRefusedCall(calls: readonly NamedCall[], broker: ToolBroker): Fault | undefined {
+  const refs = calls.map(({ ref }) => ref);
+  return findRefused(
+    refs,
+    (index) => `/calls/${index}/tool`,
+    (ref) => broker.admit(ref),
+  );
 }
 
 function findRefusedInput(ran: readonly Ran[]): Fault | undefined {

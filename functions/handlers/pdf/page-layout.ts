@@ -106,7 +106,7 @@ function toItemLines(item: { readonly text: string; readonly marker: string; rea
 
 function wrapBody(bytes: string, x: number): string[] {
   const maxWidth = ((RIGHT - x) * 1000) / BODY.size;
-  // A line break ends a line and does not begin one: the text "a\n" is one line, as in the seed.
+  // A line break ends a line and does not begin one: the text "a\n" is one line.
   const text = bytes.endsWith("\n") ? bytes.slice(0, -1) : bytes;
   return text.split("\n").flatMap((line) => wrapText(expandTabs(line), maxWidth, BODY.measure));
 }

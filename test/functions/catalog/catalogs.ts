@@ -1,0 +1,34 @@
+import { buildCatalog, type Catalog } from "../../../functions/catalog/catalog.ts";
+import type { Log } from "../../../functions/contract/ports.ts";
+import { type Files, load, pinnedRoot, SHIPPED_SKILLS, skillMd, toolJson } from "../repository/skills-on-disk.ts";
+
+/** Discards what it is told. */
+export const silent: Log = () => undefined;
+
+/** The skills that the project ships, with these approvals. */
+export function shippedCatalog(approvals: readonly string[], log: Log = silent): Catalog {
+  return buildCatalog({ repositories: load(SHIPPED_SKILLS), approvals, log });
+}
+
+/** A catalog of repositories that are written for the test, pinned and loaded as any other. */
+export function catalogOf(files: Files, approvals: readonly string[] = ["local"], log: Log = silent): Catalog {
+  return buildCatalog({ repositories: load(pinnedRoot(files)), approvals, log });
+}
+
+/** A skill of instructions only: `acme/one` with these includes and tools. */
+export function instructions(
+  name: string,
+  { includes = [], tools = [] }: { readonly includes?: readonly string[]; readonly tools?: readonly string[] },
+): Files {
+  const [, directory = ""] = name.split("/");
+  const header = [
+    ...(tools.length > 0 ? [`allowed-tools: ${tools.join(" ")}`] : []),
+    ...(includes.length > 0 ? ["metadata:", `  includes: ${includes.join(" ")}`] : []),
+  ];
+  return { [`${name}/SKILL.md`]: skillMd(directory, ...header) };
+}
+
+/** A skill with a tool of its own, `id@1`. */
+export function callable(name: string, id: string, changes: Readonly<Record<string, unknown>> = {}): Files {
+  return { ...instructions(name, {}), [`${name}/tool.json`]: toolJson({ id, ...changes }) };
+}
