@@ -1,15 +1,15 @@
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { Fault } from "../functions/contract/fault.ts";
+import { Fault, toWireFault, type Violation } from "../functions/contract/fault.ts";
 import { PRODUCT_VERSION } from "../functions/contract/product.ts";
 import { createJsonLog } from "../functions/service/json-log.ts";
 import { type ApiClient, createApiClient } from "./api-client.ts";
 import {
   type Command,
   type CommandContext,
-  type OptionSpec,
   printJson,
   type Terminal,
+  toTerminalText,
   UsageError,
 } from "./commands/command.ts";
 import { describe } from "./commands/describe.ts";
@@ -20,6 +20,8 @@ import { serve } from "./commands/serve.ts";
 import { tools } from "./commands/tools.ts";
 import { validate } from "./commands/validate.ts";
 import { verify } from "./commands/verify.ts";
+import { connectToEndpoint } from "./endpoint.ts";
+import { COMMON_OPTIONS, helpOf, overview, usageOf } from "./help.ts";
 import { findProjectRoot, readProject } from "./project.ts";
 import { startLocalServer } from "./server.ts";
 
@@ -27,35 +29,51 @@ import { startLocalServer } from "./server.ts";
 
 const COMMANDS: readonly Command[] = [tools, describe, run, jobs, verify, pin, validate, serve];
 
-const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
-  json: { type: "boolean", help: "answer with JSON on standard output" },
-  project: { type: "string", value: "dir", help: "directory of cdk.json; the nearest one upwards when left out" },
-  endpoint: { type: "string", value: "url", help: "talk to a service that runs, such as http://127.0.0.1:8787" },
-  help: { type: "boolean", short: "h", help: "show this help" },
-};
-
 export type CommandLineOptions = Terminal & {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
-/** Exit code: 0 when all went well, 1 when something was refused or failed, 2 for words that were not understood. */
+/**
+ * Exit code: 0 when all went well, 1 when something was refused or failed, 2 for words that were not understood.
+ * Never rejects; with `SKILLBROKER_DEBUG` set, what was not foreseen is printed with its stack.
+ */
 export async function runCommandLine(words: readonly string[], options: CommandLineOptions): Promise<number> {
-  const [name = "--help", ...rest] = words;
-  if (name === "--help" || name === "-h" || name === "help") return printed(options, overview());
+  const terminal = withoutControls(options);
+  const json = words.includes("--json");
+  try {
+    return await runWords(words, terminal);
+  } catch (error) {
+    const failure = toFailure(error, options.env);
+    if (json)
+      printJson(terminal, { ok: false, error: { code: failure.code, message: failure.message, ...failure.extra } });
+    else terminal.printError(`${failure.shown}\n`);
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+async function runWords(words: readonly string[], options: CommandLineOptions): Promise<number> {
+  const [name, ...rest] = words;
+  if (name === undefined) throw new UsageError(`a command is missing\n\n${overview(COMMANDS).trimEnd()}`);
   if (name === "--version") return printed(options, `${PRODUCT_VERSION}\n`);
-  const command = COMMANDS.find((each) => each.name === name);
-  if (command === undefined) return misused(options, `there is no command "${name}"`, overview());
-  const json = rest.includes("--json");
+  if (name === "--help" || name === "-h" || name === "help") {
+    const [topic] = rest.filter((word) => !word.startsWith("-"));
+    return printed(options, topic === undefined ? overview(COMMANDS) : helpOf(findCommand(topic)));
+  }
+  const command = findCommand(name);
   try {
     return await runCommand(command, rest, options);
   } catch (error) {
-    if (error instanceof UsageError) return misused(options, error.message, helpOf(command));
-    if (!(error instanceof Fault)) throw error;
-    if (json) printJson(options, { ok: false, error: { code: error.code, message: error.message } });
-    else options.printError(`${error.message} (${error.code})\n`);
-    return 1;
+    if (!(error instanceof UsageError)) throw error;
+    throw new UsageError(`${error.message}\n${usageOf(command)}\nmore: skillbroker ${command.name} --help`);
   }
+}
+
+function findCommand(name: string): Command {
+  const command = COMMANDS.find((each) => each.name === name);
+  if (command !== undefined) return command;
+  const names = COMMANDS.map((each) => each.name).join(", ");
+  throw new UsageError(`there is no command "${name}"; there are ${names}\nmore: skillbroker --help`);
 }
 
 async function runCommand(command: Command, words: readonly string[], options: CommandLineOptions): Promise<number> {
@@ -64,12 +82,11 @@ async function runCommand(command: Command, words: readonly string[], options: C
   const flag = (name: string) => values.get(name) === true;
   if (flag("help")) return printed(options, helpOf(command));
   const [least, most] = command.words;
-  if (positionals.length < least || positionals.length > most) {
-    throw new UsageError(`wanted: skillbroker ${command.name} ${command.usage}`);
-  }
+  if (positionals.length < least) throw new UsageError(`${command.usage} is missing`);
+  if (positionals.length > most) throw new UsageError(`too many words: ${JSON.stringify(positionals[most])}`);
   const root = option("project") ?? findProjectRoot(options.cwd, dirname(import.meta.dirname));
   const project = once(() => readProject(root));
-  const connect = once(() => connectTo(option("endpoint"), project, root));
+  const connect = once(() => connectTo(option("endpoint"), { project, root, env: options.env }));
   const context: CommandContext = {
     ...options,
     project,
@@ -78,11 +95,27 @@ async function runCommand(command: Command, words: readonly string[], options: C
     words: positionals,
     option,
     flag,
+    during: (what, work) => showDuring(options, what, work),
   };
   try {
     return await command.run(context);
   } finally {
-    if (connect.made()) await (await connect()).close();
+    if (connect.made()) await closeQuietly(connect);
+  }
+}
+
+/** A client that could not be made has failed the command already. */
+async function closeQuietly(connect: () => Promise<ApiClient>): Promise<void> {
+  const client = await connect().catch(() => undefined);
+  await client?.close();
+}
+
+async function showDuring<T>({ showProgress }: Terminal, what: string, work: () => Promise<T>): Promise<T> {
+  showProgress?.(toTerminalText(what));
+  try {
+    return await work();
+  } finally {
+    showProgress?.(undefined);
   }
 }
 
@@ -100,22 +133,28 @@ function parseWords(command: Command, words: readonly string[]) {
     });
     return { values: new Map(Object.entries(values)), positionals };
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : "the words were not understood");
+    throw new UsageError(firstSentence(error instanceof Error ? error.message : "the words were not understood"));
   }
+}
+
+/** Node goes on with advice on positional arguments that are no use here. */
+function firstSentence(message: string): string {
+  return message.split(/\.\s|\n/)[0] ?? message;
 }
 
 function asString(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-type Project = ReturnType<typeof readProject>;
+type Source = {
+  readonly project: () => ReturnType<typeof readProject>;
+  readonly root: string;
+  readonly env: CommandLineOptions["env"];
+};
 
 /** Without an endpoint the service runs inside this process, for as long as the command. */
-async function connectTo(endpoint: string | undefined, project: () => Project, root: string): Promise<ApiClient> {
-  if (endpoint !== undefined) {
-    if (!URL.canParse(endpoint)) throw new UsageError(`--endpoint: "${endpoint}" is no URL`);
-    return createApiClient({ baseUrl: endpoint.replace(/\/$/, "") });
-  }
+async function connectTo(endpoint: string | undefined, { project, root, env }: Source): Promise<ApiClient> {
+  if (endpoint !== undefined) return connectToEndpoint(endpoint, env);
   const server = await startLocalServer({
     project: project(),
     dataDirectory: join(root, ".skillbroker"),
@@ -124,6 +163,37 @@ async function connectTo(endpoint: string | undefined, project: () => Project, r
     log: createJsonLog(() => undefined),
   });
   return createApiClient({ baseUrl: server.url, onClose: server.close });
+}
+
+type Failure = {
+  readonly code: string;
+  readonly message: string;
+  /** What a person is shown. */
+  readonly shown: string;
+  readonly extra: { readonly errors?: readonly Violation[] };
+};
+
+function toFailure(error: unknown, env: CommandLineOptions["env"]): Failure {
+  if (error instanceof UsageError) {
+    const { message } = error;
+    return { code: "REQUEST_INVALID", message: message.split("\n")[0] ?? message, shown: message, extra: {} };
+  }
+  const debugging = (env.SKILLBROKER_DEBUG ?? "") !== "";
+  if (error instanceof Fault) {
+    const { errors } = toWireFault(error);
+    const shown = debugging ? stackOf(error) : error.message.replace(/$|(?=\n)/, ` (${error.code})`);
+    return { code: error.code, message: error.message, shown, extra: errors === undefined ? {} : { errors } };
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  const message = `skillbroker failed: ${reason.replaceAll(/\s+/g, " ").slice(0, 300)}`;
+  const shown = debugging ? stackOf(error) : `${message}; set SKILLBROKER_DEBUG=1 to see where`;
+  return { code: "DEFECT", message, shown, extra: {} };
+}
+
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? "" : `\ncaused by ${stackOf(error.cause)}`;
+  return `${error.stack ?? error.message}${cause}`;
 }
 
 function once<T>(make: () => T): (() => T) & { made(): boolean } {
@@ -140,39 +210,11 @@ function printed(terminal: Terminal, text: string): number {
   return 0;
 }
 
-function misused(terminal: Terminal, message: string, help: string): number {
-  terminal.printError(`${message}\n\n${help}`);
-  return 2;
-}
-
-function overview(): string {
-  const width = Math.max(...COMMANDS.map(({ name, usage }) => name.length + usage.length)) + 3;
-  const lines = COMMANDS.map(({ name, usage, summary }) => `  ${`${name} ${usage}`.padEnd(width)}${summary}`);
-  return [
-    "skillbroker runs approved, digest-pinned skills as jobs and hands back the files they make.",
-    "",
-    "usage: skillbroker <command> [words] [options]",
-    "",
-    ...lines,
-    "",
-    "Each command explains itself: skillbroker <command> --help",
-    "",
-  ].join("\n");
-}
-
-function helpOf(command: Command): string {
-  const options = Object.entries({ ...command.options, ...COMMON_OPTIONS }).map(([name, { short, value, help }]) => {
-    const left = `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` <${value}>`}`;
-    return `  ${left.padEnd(24)}${help}`;
-  });
-  return [
-    `usage: skillbroker ${command.name} ${command.usage} [options]`,
-    "",
-    command.summary,
-    ...(command.details === "" ? [] : ["", command.details]),
-    "",
-    "options:",
+/** What services and skills say is shown, but cannot move the cursor. */
+function withoutControls(options: CommandLineOptions): CommandLineOptions {
+  return {
     ...options,
-    "",
-  ].join("\n");
+    print: (text) => options.print(toTerminalText(text)),
+    printError: (text) => options.printError(toTerminalText(text)),
+  };
 }

@@ -1,17 +1,19 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { Fault, type Outcome, refuse, succeed } from "../functions/contract/fault.ts";
 import type {
   Clock,
@@ -21,12 +23,14 @@ import type {
   PutCondition,
   PutRequest,
   PutResult,
+  StoredObject,
 } from "../functions/contract/ports.ts";
 
 /**
  * The object store of one machine: contents in files, everything else in SQLite. A content's file is complete on disk
  * before the row that names it is committed, and files have names of their own, so a kill at any moment leaves either
- * the old object or the new one, and at worst a file that nothing names; those are swept at the next start.
+ * the old object or the new one, and at worst a file that nothing names; those are swept at the next start. Several
+ * processes may use one directory at the same time.
  */
 
 export type EmbeddedObjectStoreOptions = {
@@ -51,6 +55,7 @@ export const LINK_PATH = "/files/";
 const MAX_LINK_SECONDS = 7 * 24 * 3600;
 /** A file without a row may belong to a write that is under way in another process. */
 const ORPHAN_AGE_MS = 3600_000;
+const SECRET_BYTES = 32;
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS objects (
@@ -59,66 +64,103 @@ const SCHEMA = `
 
 type Row = { readonly file: string; readonly size: number; readonly mediaType: string; readonly etag: string };
 
+type Disk = {
+  readonly database: DatabaseSync;
+  /** Directory of the contents. */
+  readonly files: string;
+  readonly find: StatementSync;
+  readonly replace: StatementSync;
+  readonly remove: StatementSync;
+  readonly list: StatementSync;
+};
+
 export function openEmbeddedObjectStore({
   directory,
   clock,
   baseUrl,
 }: EmbeddedObjectStoreOptions): EmbeddedObjectStore {
-  const files = join(directory, "objects");
-  mkdirSync(files, { recursive: true, mode: 0o700 });
-  const database = new DatabaseSync(join(directory, "objects.sqlite"));
-  database.exec("PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-  database.exec(SCHEMA);
-  sweepOrphans(database, files, clock);
-  const secret = readSecret(join(directory, "link-secret"));
+  const disk = openDisk(directory);
+  sweepOrphans(disk, clock);
+  const secret = readSecret(join(directory, "link-secret"), disk);
   return {
-    put: async (request) => put(request, database, files),
-    get: async (key, { maxBytes }) => {
-      const row = findRow(database, key);
-      if (row === undefined) return undefined;
-      if (row.size > maxBytes) {
-        throw new Fault("DEFECT", `the object at ${key} has ${row.size} bytes, at most ${maxBytes} expected`);
-      }
-      return { bytes: readFileSync(join(files, row.file)), mediaType: row.mediaType, etag: row.etag };
-    },
+    put: async (request) => put(request, disk),
+    get: async (key, { maxBytes }) => get(key, maxBytes, disk),
     delete: async (key) => {
-      const row = findRow(database, key);
+      const row = findRow(key, disk);
       if (row === undefined) return;
-      database.prepare("DELETE FROM objects WHERE key = ? AND file = ?").run(key, row.file);
-      rmSync(join(files, row.file), { force: true });
+      // Another process may have replaced the object meanwhile: then this came first, and there is nothing to do.
+      disk.remove.run(key, row.file);
+      discard(row.file, disk);
     },
-    list: async (prefix, page) => list(database, prefix, page),
+    list: async (prefix, page) => list(prefix, page, disk),
     presign: async (key, request) => {
       const seconds = Math.min(request.seconds, MAX_LINK_SECONDS);
       const expiresAt = Math.floor(clock() / 1000) * 1000 + seconds * 1000;
       return { url: toLink(key, request, { expiresAt, secret, baseUrl: baseUrl() }), expiresAt };
     },
     readLink: (url) => readLink(url, secret, clock),
-    close: () => database.close(),
+    close: () => disk.database.close(),
   };
 }
 
-function put({ key, bytes, mediaType, condition }: PutRequest, database: DatabaseSync, files: string): PutResult {
+function openDisk(directory: string): Disk {
+  const files = join(directory, "objects");
+  mkdirSync(files, { recursive: true, mode: 0o700 });
+  const database = new DatabaseSync(join(directory, "objects.sqlite"));
+  database.exec("PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  database.exec(SCHEMA);
+  return {
+    database,
+    files,
+    find: database.prepare("SELECT file, size, media_type, etag FROM objects WHERE key = ?"),
+    replace: database.prepare(
+      "INSERT OR REPLACE INTO objects (key, file, size, media_type, etag) VALUES (?, ?, ?, ?, ?)",
+    ),
+    remove: database.prepare("DELETE FROM objects WHERE key = ? AND file = ?"),
+    // SQLite compares text by its UTF-8 bytes, which is the order that S3 lists in.
+    list: database.prepare("SELECT key FROM objects WHERE key >= ? AND key < ? AND key <> ? ORDER BY key LIMIT ?"),
+  };
+}
+
+function put({ key, bytes, mediaType, condition }: PutRequest, disk: Disk): PutResult {
+  const etag = toEtag(bytes);
   const file = randomBytes(16).toString("hex");
-  const etag = `"${createHash("sha256").update(bytes).digest("hex")}"`;
-  writeDurably(join(files, file), bytes);
+  try {
+    writeDurably(join(disk.files, file), bytes);
+    syncDirectory(disk.files);
+    const { stored, unnamed } = commit(key, { file, size: bytes.length, mediaType, etag }, condition, disk);
+    if (unnamed !== undefined) discard(unnamed, disk);
+    return stored ? { stored, etag } : { stored };
+  } catch (error) {
+    discard(file, disk);
+    throw error;
+  }
+}
+
+/** `unnamed` is the file that no row names any more. Throws with nothing changed. */
+function commit(
+  key: string,
+  row: Row,
+  condition: PutCondition | undefined,
+  disk: Disk,
+): { readonly stored: boolean; readonly unnamed: string | undefined } {
+  return inTransaction(disk.database, () => {
+    const previous = findRow(key, disk);
+    if (!holds(condition, previous)) return { stored: false, unnamed: row.file };
+    disk.replace.run(key, row.file, row.size, row.mediaType, row.etag);
+    return { stored: true, unnamed: previous?.file };
+  });
+}
+
+/** One process at a time is inside, of all that use the directory. */
+function inTransaction<T>(database: DatabaseSync, act: () => T): T {
   database.exec("BEGIN IMMEDIATE");
   try {
-    const previous = findRow(database, key);
-    if (!holds(condition, previous)) {
-      database.exec("ROLLBACK");
-      rmSync(join(files, file), { force: true });
-      return { stored: false };
-    }
-    database
-      .prepare("INSERT OR REPLACE INTO objects (key, file, size, media_type, etag) VALUES (?, ?, ?, ?, ?)")
-      .run(key, file, bytes.length, mediaType, etag);
+    const result = act();
     database.exec("COMMIT");
-    if (previous !== undefined) rmSync(join(files, previous.file), { force: true });
-    return { stored: true, etag };
+    return result;
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
-    rmSync(join(files, file), { force: true });
     throw error;
   }
 }
@@ -126,6 +168,45 @@ function put({ key, bytes, mediaType, condition }: PutRequest, database: Databas
 function holds(condition: PutCondition | undefined, present: Row | undefined): boolean {
   if (condition === undefined) return true;
   return condition.type === "absent" ? present === undefined : present?.etag === condition.etag;
+}
+
+function get(key: string, maxBytes: number, disk: Disk): StoredObject | undefined {
+  let row = findRow(key, disk);
+  while (row !== undefined) {
+    if (row.size > maxBytes) {
+      throw new Fault("DEFECT", `the object at ${key} has ${row.size} bytes, at most ${maxBytes} expected`);
+    }
+    const bytes = readContent(join(disk.files, row.file));
+    if (bytes !== undefined && toEtag(bytes) === row.etag) return { bytes, mediaType: row.mediaType, etag: row.etag };
+    const present = findRow(key, disk);
+    // A file goes when another process replaced or deleted the object after its row was read.
+    if (present?.file === row.file) {
+      throw new Fault(
+        "DEFECT",
+        `the content of ${key} is ${bytes === undefined ? "gone from" : "damaged on"} the disk`,
+      );
+    }
+    row = present;
+  }
+  return undefined;
+}
+
+function readContent(path: string): Uint8Array | undefined {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (isNodeError(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+/** What cannot be removed now is an orphan, and harmless: to throw would deny a write that is committed. */
+function discard(file: string, { files }: Disk): void {
+  try {
+    rmSync(join(files, file), { force: true });
+  } catch {
+    // Swept at a later start.
+  }
 }
 
 function writeDurably(path: string, bytes: Uint8Array): void {
@@ -138,8 +219,23 @@ function writeDurably(path: string, bytes: Uint8Array): void {
   }
 }
 
-function findRow(database: DatabaseSync, key: string): Row | undefined {
-  const row = database.prepare("SELECT file, size, media_type, etag FROM objects WHERE key = ?").get(key);
+/** A new file's name is durable only with its directory. Windows has no such call and needs none. */
+function syncDirectory(path: string): void {
+  if (process.platform === "win32") return;
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function toEtag(bytes: Uint8Array): string {
+  return `"${createHash("sha256").update(bytes).digest("hex")}"`;
+}
+
+function findRow(key: string, { find }: Disk): Row | undefined {
+  const row = find.get(key);
   if (row === undefined) return undefined;
   return {
     file: String(row.file),
@@ -150,45 +246,47 @@ function findRow(database: DatabaseSync, key: string): Row | undefined {
 }
 
 function list(
-  database: DatabaseSync,
   prefix: string,
-  { limit, after }: { readonly limit: number; readonly after?: string | undefined },
+  { limit, after = "" }: { readonly limit: number; readonly after?: string | undefined },
+  disk: Disk,
 ): KeyPage {
-  // SQLite compares text by its UTF-8 bytes, which is the order that S3 lists in.
-  const rows = database
-    .prepare("SELECT key FROM objects WHERE key > ? AND key >= ? AND substr(key, 1, ?) = ? ORDER BY key LIMIT ?")
-    .all(after ?? "", prefix, prefix.length, prefix, limit + 1);
+  // Bounds on both sides, so that a page reads its own keys and not all that come after them.
+  const from = after > prefix ? after : prefix;
+  const rows = disk.list.all(from, `${prefix}\u{10ffff}`, after, limit + 1);
   const keys = rows.map((row) => String(row.key));
   const page = keys.slice(0, limit);
   return { keys: page, next: keys.length > limit ? page.at(-1) : undefined };
 }
 
 /** Files that no row names and that are too old to belong to a write that is under way. */
-function sweepOrphans(database: DatabaseSync, files: string, clock: Clock): void {
-  const named = new Set(
-    database
-      .prepare("SELECT file FROM objects")
-      .all()
-      .map((row) => String(row.file)),
-  );
-  for (const file of readdirSync(files)) {
+function sweepOrphans(disk: Disk, clock: Clock): void {
+  const rows = disk.database.prepare("SELECT file FROM objects").all();
+  const named = new Set(rows.map((row) => String(row.file)));
+  for (const file of readdirSync(disk.files)) {
     if (named.has(file)) continue;
-    const modified = statSync(join(files, file), { throwIfNoEntry: false })?.mtimeMs ?? clock();
-    if (clock() - modified > ORPHAN_AGE_MS) rmSync(join(files, file), { force: true });
+    const modified = statSync(join(disk.files, file), { throwIfNoEntry: false })?.mtimeMs ?? clock();
+    if (clock() - modified > ORPHAN_AGE_MS) discard(file, disk);
   }
 }
 
-/** Made once; a second process that loses the race reads what the first one wrote. */
-function readSecret(path: string): Uint8Array {
-  try {
-    writeFileSync(path, randomBytes(32), { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
-  }
-  const secret = readFileSync(path);
-  if (secret.length !== 32)
-    throw new Fault("DEFECT", "the link secret of the store is damaged; remove it and start again");
-  return secret;
+/**
+ * Made once, whole or not at all: a reader must never meet half a secret, and a kill must not leave one. Inside a
+ * transaction, so that two processes that start together agree on one.
+ */
+function readSecret(path: string, { database }: Disk): Uint8Array {
+  const secret = inTransaction(database, () => {
+    if (!existsSync(path)) {
+      writeFileSync(`${path}.new`, randomBytes(SECRET_BYTES), { mode: 0o600, flush: true });
+      renameSync(`${path}.new`, path);
+    }
+    return readFileSync(path);
+  });
+  if (secret.length === SECRET_BYTES) return secret;
+  throw new Fault("DEFECT", "the link secret of the store is damaged; remove the file link-secret and start again");
+}
+
+function isNodeError(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }
 
 type Signing = { readonly expiresAt: number; readonly secret: Uint8Array; readonly baseUrl: string };
@@ -209,7 +307,7 @@ function sign(fields: readonly string[], secret: Uint8Array): string {
 }
 
 function readLink(url: URL, secret: Uint8Array, clock: Clock): Outcome<LinkedFile> {
-  const key = url.pathname.slice(LINK_PATH.length);
+  const key = url.pathname.startsWith(LINK_PATH) ? url.pathname.slice(LINK_PATH.length) : "";
   const fileName = url.searchParams.get("name") ?? "";
   const mediaType = url.searchParams.get("type") ?? "";
   const expires = url.searchParams.get("expires") ?? "";

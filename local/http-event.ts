@@ -14,61 +14,93 @@ const LOCAL_PRINCIPAL = {
   userId: "local",
 } as const;
 
+/** Bodies that the gateway hands over as text; all others come as base64. */
+const TEXT_TYPE = /^(?:text\/|application\/(?:json|javascript|xml)\b|application\/[a-z0-9.-]+\+json\b)/i;
+
+/** A request target, split and not decoded. */
+export type Target = { readonly path: string; readonly query: string };
+
 export type EventSource = {
   readonly request: IncomingMessage;
-  readonly url: URL;
+  readonly target: Target;
   readonly body: Uint8Array;
   readonly requestId: string;
   /** Epoch ms. */
   readonly now: number;
 };
 
-export function toHttpEvent({
-  request,
-  url,
-  body,
-  requestId,
-  now,
-}: EventSource): APIGatewayProxyEventV2WithIAMAuthorizer {
-  const method = request.method ?? "GET";
-  const query = [...new Set(url.searchParams.keys())].map(
-    (key) => [key, url.searchParams.getAll(key).join(",")] as const,
-  );
-  const event: APIGatewayProxyEventV2WithIAMAuthorizer = {
+export function toHttpEvent(source: EventSource): APIGatewayProxyEventV2WithIAMAuthorizer {
+  const { request, target, body, requestId, now } = source;
+  const { cookie, ...headers } = joinedHeaders(request);
+  const query = joinedQuery(target.query);
+  return {
     version: "2.0",
     routeKey: "$default",
-    rawPath: url.pathname,
-    rawQueryString: url.search.slice(1),
-    headers: joinedHeaders(request),
+    rawPath: target.path,
+    rawQueryString: target.query,
+    ...(cookie === undefined ? {} : { cookies: toCookies(cookie) }),
+    headers,
+    ...(query === undefined ? {} : { queryStringParameters: query }),
     requestContext: {
       accountId: "000000000000",
       apiId: "local",
       authorizer: { iam: LOCAL_PRINCIPAL },
-      domainName: url.host,
+      domainName: headers.host ?? "",
       domainPrefix: "local",
       http: {
-        method,
-        path: url.pathname,
+        method: request.method ?? "GET",
+        path: target.path,
         protocol: `HTTP/${request.httpVersion}`,
         sourceIp: request.socket.remoteAddress ?? "127.0.0.1",
-        userAgent: request.headers["user-agent"] ?? "",
+        userAgent: headers["user-agent"] ?? "",
       },
       requestId,
       routeKey: "$default",
       stage: "$default",
-      time: new Date(now).toUTCString(),
+      time: toLogTime(now),
       timeEpoch: now,
     },
-    isBase64Encoded: body.length > 0,
+    ...toBody(body, headers["content-type"] ?? ""),
   };
-  if (query.length > 0) event.queryStringParameters = Object.fromEntries(query);
-  if (body.length > 0) event.body = Buffer.from(body).toString("base64");
-  return event;
 }
 
-function joinedHeaders(request: IncomingMessage): Record<string, string> {
-  const headers = Object.entries(request.headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(",") : value] as const],
-  );
-  return Object.fromEntries(headers);
+/** Repeated headers joined by a comma, as the gateway joins them. */
+function joinedHeaders({ headersDistinct }: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(Object.entries(headersDistinct).map(([name, values = []]) => [name, values.join(",")]));
+}
+
+function toCookies(header: string): string[] {
+  return header
+    .split(/[;,]/)
+    .map((cookie) => cookie.trim())
+    .filter((cookie) => cookie !== "");
+}
+
+/** Undefined for none: the gateway then leaves the field out. */
+function joinedQuery(query: string): Record<string, string> | undefined {
+  const parameters = new URLSearchParams(query);
+  const joined = [...new Set(parameters.keys())].map((key) => [key, parameters.getAll(key).join(",")] as const);
+  return joined.length === 0 ? undefined : Object.fromEntries(joined);
+}
+
+function toBody(bytes: Uint8Array, type: string): { body?: string; isBase64Encoded: boolean } {
+  if (bytes.length === 0) return { isBase64Encoded: false };
+  const text = TEXT_TYPE.test(type) ? decodeUtf8(bytes) : undefined;
+  if (text !== undefined) return { body: text, isBase64Encoded: false };
+  return { body: Buffer.from(bytes).toString("base64"), isBase64Encoded: true };
+}
+
+/** Undefined when it is no UTF-8: the handler must see the bytes that were sent, and refuse them. */
+function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `12/Mar/2020:19:03:58 +0000`, the Common Log Format that the gateway writes. */
+function toLogTime(epochMs: number): string {
+  const [, day, month, year, time] = new Date(epochMs).toUTCString().split(" ");
+  return `${day}/${month}/${year}:${time} +0000`;
 }

@@ -17,15 +17,32 @@ export function findProjectRoot(start: string, fallback: string): string {
 
 /** Throws a `REQUEST_INVALID` that lists every mistake in the settings. */
 export function readProject(root: string): Project {
-  const parsed = parseStrictJson(readFileSync(join(root, "cdk.json"), "utf8"), { maxDepth: 32 });
+  const parsed = parseStrictJson(readText(join(root, "cdk.json")), { maxDepth: 32 });
   if (!parsed.ok) throw new Fault("REQUEST_INVALID", `cdk.json: ${parsed.fault.message}`);
   const settings = parseSettings(contextOf(parsed.value));
   if (!settings.ok) throw settings.fault;
   return { root, settings: settings.value, skillsRoot: resolve(root, settings.value.skills) };
 }
 
+function readText(path: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
+  } catch (error) {
+    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const message = missing ? `there is no ${path}; give the project's directory` : `${path} cannot be read`;
+    throw new Fault("REQUEST_INVALID", message, { cause: error });
+  }
+}
+
+/** A context of another shape is refused: read as empty it would approve nothing and not say why. */
 function contextOf(value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || !("context" in value)) return {};
+  if (!isObject(value)) throw new Fault("REQUEST_INVALID", "cdk.json must hold an object");
   const { context } = value;
-  return typeof context === "object" && context !== null ? Object.fromEntries(Object.entries(context)) : {};
+  if (context === undefined) return {};
+  if (!isObject(context)) throw new Fault("REQUEST_INVALID", 'cdk.json: "context" must be an object');
+  return context;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

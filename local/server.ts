@@ -2,9 +2,11 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
+import type { Duplex } from "node:stream";
 import type { Context } from "aws-lambda";
 import { createHttpHandler, type HttpHandler } from "../functions/aws/http/handler.ts";
-import { type HttpResponse, toProblem } from "../functions/aws/http/response.ts";
+import { toProblem } from "../functions/aws/http/response.ts";
+import { MethodNotAllowed } from "../functions/aws/http/router.ts";
 import { Fault, SkillError } from "../functions/contract/fault.ts";
 import { toContentDisposition } from "../functions/contract/file-name.ts";
 import type { Clock, Log } from "../functions/contract/ports.ts";
@@ -12,8 +14,10 @@ import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/prod
 import { PINS_FILE, type Pins, parsePinsText } from "../functions/repository/pins.ts";
 import { createService } from "../functions/service/service.ts";
 import { type EmbeddedObjectStore, LINK_PATH, openEmbeddedObjectStore } from "./embedded-object-store.ts";
-import { toHttpEvent } from "./http-event.ts";
+import { type Target, toHttpEvent } from "./http-event.ts";
+import { type Answer, readBody, refuseConnection, writeAnswer } from "./http-exchange.ts";
 import type { Project } from "./project.ts";
+import { LOOPBACK, readTarget, refuseOtherSites } from "./trusted-caller.ts";
 
 /**
  * The service on one machine: HTTP requests become the very events that API Gateway delivers, the very handler answers
@@ -29,35 +33,54 @@ export type LocalServerOptions = {
   readonly port: number;
   readonly clock: Clock;
   readonly log: Log;
+  /** Milliseconds in which a request must have arrived whole; 30,000 when left out. */
+  readonly requestTimeoutMs?: number;
 };
 
+/** `close` cuts every connection at once; a job that is running is finished and stored first. */
 export type LocalServer = { readonly url: string; close(): Promise<void> };
 
-/** API Gateway takes 10 MB; what is beyond is refused without being read. */
-const MAX_READ_BYTES = 10 * 1024 * 1024;
 const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
-const LOOPBACK = "127.0.0.1";
+const TIMEOUT_CHECK_MS = 5_000;
 
-/** Resolves once the server accepts connections. */
+/** Resolves once the server accepts connections. Rejects with the system's error when the port cannot be had. */
 export async function startLocalServer(options: LocalServerOptions): Promise<LocalServer> {
-  const { project, clock, log } = options;
-  let url = "";
-  const store = openEmbeddedObjectStore({ directory: options.dataDirectory, clock, baseUrl: () => url });
-  const { settings } = project;
+  const { clock, log } = options;
+  let port = 0;
+  const baseUrl = () => `http://${LOOPBACK}:${port}`;
+  const store = openEmbeddedObjectStore({ directory: options.dataDirectory, clock, baseUrl });
+  const handler = createHandler(options, store);
+  const exchanges = new Set<Promise<void>>();
+  const server = createHttpServer(options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS, (request, response) => {
+    const exchange = respond(request, response, { handler, store, clock, log, port });
+    exchanges.add(exchange);
+    exchange.finally(() => exchanges.delete(exchange));
+  });
+  try {
+    port = await listen(server, options.port);
+  } catch (error) {
+    store.close();
+    throw error;
+  }
+  return { url: baseUrl(), close: once(() => close(server, store, exchanges)) };
+}
+
+function createHandler({ project, clock, log }: LocalServerOptions, store: EmbeddedObjectStore): HttpHandler {
+  const { settings, skillsRoot } = project;
   const api = createService({
     store,
     clock,
     randomBytes,
     log,
-    skillsRoot: project.skillsRoot,
-    pins: () => readPins(project.skillsRoot),
+    skillsRoot,
+    pins: () => readPins(skillsRoot),
     repositories: settings.repositories,
     approvals: settings.tools,
     limits: settings.limits,
     artifactDays: settings.artifactDays,
   });
-  const handler = createHttpHandler({
+  return createHttpHandler({
     api,
     auth: "iam",
     maxBodyBytes: MAX_HTTP_BODY_BYTES,
@@ -65,25 +88,40 @@ export async function startLocalServer(options: LocalServerOptions): Promise<Loc
     log,
     clock,
   });
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
-    answer(request, { handler, store, clock, baseUrl: url }).then(
-      (answered) => write(response, request, answered),
-      (error: unknown) => {
-        log("error", "local server failed", { error });
-        write(response, request, toProblem(error, "unknown"));
-      },
-    );
-  });
-  url = `http://${LOOPBACK}:${await listen(server, options.port)}`;
-  return {
-    url,
-    close: async () => {
-      await new Promise<void>((done) => {
-        server.close(() => done());
-        server.closeAllConnections();
-      });
-      store.close();
-    },
+}
+
+type OnRequest = (request: IncomingMessage, response: ServerResponse) => void;
+
+function createHttpServer(requestTimeoutMs: number, onRequest: OnRequest): Server {
+  const answering = new WeakMap<Duplex, ServerResponse>();
+  const take: OnRequest = (request, response) => {
+    answering.set(request.socket, response);
+    onRequest(request, response);
+  };
+  const timeouts = {
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: Math.min(requestTimeoutMs, TIMEOUT_CHECK_MS),
+  };
+  // A missing Host is refused by `readTarget`, with a problem document.
+  return createServer({ ...timeouts, requireHostHeader: false }, take)
+    .on("checkContinue", take)
+    .on("checkExpectation", take)
+    .on("clientError", (error, socket) => refuseConnection(error, socket, answering.get(socket)));
+}
+
+async function close(server: Server, store: EmbeddedObjectStore, exchanges: ReadonlySet<Promise<void>>): Promise<void> {
+  const closed = new Promise<void>((done) => server.close(() => done()));
+  server.closeAllConnections();
+  await Promise.all([closed, ...exchanges]);
+  store.close();
+}
+
+function once<T>(act: () => T): () => T {
+  let done: { readonly value: T } | undefined;
+  return () => {
+    done ??= { value: act() };
+    return done.value;
   };
 }
 
@@ -111,104 +149,72 @@ type Answering = {
   readonly handler: HttpHandler;
   readonly store: EmbeddedObjectStore;
   readonly clock: Clock;
-  readonly baseUrl: string;
+  readonly log: Log;
+  readonly port: number;
 };
 
-type Answer = HttpResponse & { readonly bytes?: Uint8Array };
-
-async function answer(request: IncomingMessage, { handler, store, clock, baseUrl }: Answering): Promise<Answer> {
+/** Never rejects: an unhandled rejection would end the server. */
+async function respond(request: IncomingMessage, response: ServerResponse, context: Answering): Promise<void> {
   const requestId = randomUUID();
-  const foreign = findForeignCaller(request, baseUrl);
-  if (foreign !== undefined) return withRequestId(toProblem(foreign, requestId), requestId);
-  const url = parseTarget(request.url ?? "/", baseUrl);
-  if (url === undefined)
-    return withRequestId(
-      toProblem(new Fault("REQUEST_INVALID", "the request target is no path"), requestId),
-      requestId,
-    );
-  if (url.pathname.startsWith(LINK_PATH))
-    return withRequestId(await download(request, url, store, requestId), requestId);
-  const body = await readBody(request);
-  if (body === undefined) {
-    const fault = new Fault("PAYLOAD_TOO_LARGE", `the body has more than ${MAX_READ_BYTES} bytes`);
-    return withRequestId(toProblem(fault, requestId), requestId);
+  try {
+    await writeAnswer(request, response, await answer(request, response, { ...context, requestId }));
+  } catch (error) {
+    // The client went away, or the server is closing: nobody is there to be answered.
+    if (response.socket === null || response.socket.destroyed || response.headersSent) {
+      response.destroy();
+      return;
+    }
+    context.log("error", "local server failed", { request_id: requestId, error });
+    await writeAnswer(request, response, toAnswer(error, requestId)).catch(() => response.destroy());
   }
-  return handler(toHttpEvent({ request, url, body, requestId, now: clock() }), toContext(requestId));
 }
 
-function parseTarget(target: string, baseUrl: string): URL | undefined {
-  return target.startsWith("/") ? (URL.parse(baseUrl + target) ?? undefined) : undefined;
-}
+type Exchange = Answering & { readonly requestId: string };
 
-function findForeignCaller(request: IncomingMessage, baseUrl: string): Fault | undefined {
-  const { port } = new URL(baseUrl);
-  const hosts = [LOOPBACK, "localhost", "[::1]"].map((host) => `${host}:${port}`);
-  const { host = "", origin } = request.headers;
-  if (!hosts.includes(host.toLowerCase())) {
-    return new Fault(
-      "ACCESS_DENIED",
-      `this service answers to ${hosts[0]} only, not to ${JSON.stringify(host.slice(0, 100))}`,
-    );
-  }
-  const crossSite = request.headers["sec-fetch-site"] === "cross-site";
-  if (crossSite || (origin !== undefined && !hosts.some((own) => origin.toLowerCase() === `http://${own}`))) {
-    return new Fault("ACCESS_DENIED", "requests from other web sites are refused");
-  }
-  return undefined;
-}
-
-/** Undefined when there is more than {@link MAX_READ_BYTES}. */
-async function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += chunk.length;
-    if (size > MAX_READ_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+async function answer(request: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer> {
+  const { handler, store, clock, port, requestId } = exchange;
+  const target = readTarget(request, port);
+  if (!target.ok) return toAnswer(target.fault, requestId);
+  // A link carries its own permission and may be clicked on any page.
+  if (target.value.path.startsWith(LINK_PATH)) return download(request, target.value, { store, port, requestId });
+  const ours = refuseOtherSites(request, port);
+  if (!ours.ok) return toAnswer(ours.fault, requestId);
+  const body = await readBody(request, response, { maxBytes: MAX_HTTP_BODY_BYTES });
+  if (!body.ok) return toAnswer(body.fault, requestId);
+  const event = toHttpEvent({ request, target: target.value, body: body.value, requestId, now: clock() });
+  return handler(event, toContext(requestId));
 }
 
 async function download(
   request: IncomingMessage,
-  url: URL,
-  store: EmbeddedObjectStore,
-  requestId: string,
+  { path, query }: Target,
+  { store, port, requestId }: Pick<Exchange, "store" | "port" | "requestId">,
 ): Promise<Answer> {
   if (request.method !== "GET" && request.method !== "HEAD") {
-    return toProblem(new Fault("METHOD_NOT_ALLOWED", "a download link takes GET"), requestId);
+    return toAnswer(new MethodNotAllowed(["GET", "HEAD"]), requestId);
   }
-  const link = store.readLink(url);
-  if (!link.ok) return toProblem(link.fault, requestId);
+  const url = URL.parse(`http://${LOOPBACK}:${port}${path}?${query}`);
+  const link = url === null ? undefined : store.readLink(url);
+  if (link === undefined || !link.ok) {
+    return toAnswer(link?.fault ?? new Fault("ACCESS_DENIED", "this is no link"), requestId);
+  }
   const { key, fileName, mediaType } = link.value;
   const object = await store.get(key, { maxBytes: MAX_DOWNLOAD_BYTES });
-  if (object === undefined) return toProblem(new Fault("ARTIFACT_NOT_FOUND", "the file was removed"), requestId);
+  if (object === undefined) return toAnswer(new Fault("ARTIFACT_NOT_FOUND", "the file was removed"), requestId);
   const headers = {
     "content-type": mediaType,
     "content-disposition": toContentDisposition(fileName),
     "x-content-type-options": "nosniff",
     "cache-control": "private, no-store",
     etag: object.etag,
+    "x-request-id": requestId,
   };
   return { statusCode: 200, headers, bytes: object.bytes };
 }
 
-function withRequestId(response: Answer, requestId: string): Answer {
-  return { ...response, headers: { ...response.headers, "x-request-id": requestId } };
-}
-
-function write(
-  response: ServerResponse,
-  request: IncomingMessage,
-  { statusCode = 200, headers = {}, body, bytes }: Answer,
-): void {
-  const content = Buffer.from(bytes ?? body ?? "");
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, String(value));
-  if (statusCode !== 204) response.setHeader("content-length", content.length);
-  // What was not read of a refused body would be taken for the next request.
-  if (!request.complete) response.setHeader("connection", "close");
-  response.writeHead(statusCode);
-  response.end(request.method === "HEAD" ? undefined : content);
+function toAnswer(error: unknown, requestId: string): Answer {
+  const problem = toProblem(error, requestId);
+  return { ...problem, headers: { ...problem.headers, "x-request-id": requestId } };
 }
 
 function toContext(requestId: string): Context {

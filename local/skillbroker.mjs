@@ -1,27 +1,39 @@
 #!/usr/bin/env node
 // Plain JavaScript that any Node from 18 on can read: everything else needs the Node that the lockfile installs.
-import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const WANTED_MAJOR = 24;
 const here = dirname(fileURLToPath(import.meta.url));
-const main = join(here, "main.ts");
+const modules = join(here, "..", "node_modules");
 
-if (Number(process.versions.node.split(".")[0]) >= WANTED_MAJOR) {
-  await import(main);
-} else {
-  const bundled = join(here, "..", "node_modules", ".bin", process.platform === "win32" ? "node.cmd" : "node");
-  if (!existsSync(bundled)) {
-    console.error(
-      `skillbroker needs Node ${WANTED_MAJOR} or newer, this is ${process.versions.node}; run "npm ci" first, it installs one beside the project`,
-    );
-    process.exit(1);
+if (Number(process.versions.node.split(".")[0]) >= WANTED_MAJOR) await import("./main.ts");
+else runWith(findNode());
+
+/** The program itself and not its shim in `.bin`: a shell between would take the quotes of JSON arguments apart. */
+function findNode() {
+  const platform = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
+  for (const name of [`node-${platform}`, `node-bin-${platform}`]) {
+    const manifest = join(modules, name, "package.json");
+    if (existsSync(manifest)) return join(modules, name, JSON.parse(readFileSync(manifest, "utf8")).bin.node);
   }
-  const run = spawnSync(bundled, [main, ...process.argv.slice(2)], {
-    stdio: "inherit",
-    shell: process.platform === "win32",
+  console.error(
+    `skillbroker needs Node ${WANTED_MAJOR} or newer, this is ${process.versions.node}; run "npm ci" first, it installs one beside the project`,
+  );
+  return process.exit(1);
+}
+
+/** The end of the child is the end of this process. A Ctrl-C reaches the child from the terminal, all else from here. */
+function runWith(node) {
+  const child = spawn(node, [join(here, "main.ts"), ...process.argv.slice(2)], { stdio: "inherit" });
+  process.on("SIGINT", () => undefined);
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("error", (error) => {
+    console.error(`skillbroker cannot start ${node}: ${error.message}`);
+    process.exit(1);
   });
-  process.exit(run.status ?? 1);
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));
 }

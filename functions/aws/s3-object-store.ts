@@ -1,16 +1,19 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import {
   DeleteObjectCommand,
   GetObjectCommand,
+  type GetObjectCommandOutput,
+  HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
+  type S3ClientConfig,
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { Fault } from "../contract/fault.ts";
 import { toContentDisposition } from "../contract/file-name.ts";
-import type { Clock, LinkRequest, ObjectStore, PutCondition, PutRequest } from "../contract/ports.ts";
+import type { Clock, Link, LinkRequest, ObjectStore, PutCondition, PutRequest, PutResult } from "../contract/ports.ts";
 
 /**
  * The object store on S3. Conditional writes are S3's own; an object's SHA-256 travels with it, so that S3 refuses
@@ -21,13 +24,37 @@ export type S3ObjectStoreOptions = { readonly client: S3Client; readonly bucket:
 
 /** S3 refuses to sign for longer (Signature Version 4). */
 const MAX_LINK_SECONDS = 7 * 24 * 3600;
+/**
+ * Lambda's environment has a role's credentials without their end. A role session lives an hour at the least, and a
+ * longer promise could not be kept.
+ */
+const MAX_SESSION_LINK_SECONDS = 3600;
+
+/**
+ * The SDK waits for ever by default, and a `requestTimeout` alone only writes a warning. Three attempts of two seconds
+ * let a hung S3 fail while the function, which stops at 28 s, still has time to say so; S3 itself advises to retry
+ * after two seconds. `socketTimeout` ends a body that stops coming.
+ */
+export const S3_TIMEOUTS = {
+  connectionTimeout: 1000,
+  requestTimeout: 2000,
+  socketTimeout: 2000,
+  throwOnRequestTimeout: true,
+} as const;
+const MAX_ATTEMPTS = 3;
 
 /**
  * Both checksum settings at once: with the SDK's defaults every link carries a checksum parameter, and with only one of
- * them changed a GET link carries the checksum of an empty body.
+ * them changed a GET link carries the checksum of an empty body. `overrides` are for another endpoint.
  */
-export function createS3Client(): S3Client {
-  return new S3Client({ requestChecksumCalculation: "WHEN_REQUIRED", responseChecksumValidation: "WHEN_REQUIRED" });
+export function createS3Client(overrides: S3ClientConfig = {}): S3Client {
+  return new S3Client({
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    requestHandler: S3_TIMEOUTS,
+    maxAttempts: MAX_ATTEMPTS,
+    ...overrides,
+  });
 }
 
 export function createS3ObjectStore(options: S3ObjectStoreOptions): ObjectStore {
@@ -35,16 +62,10 @@ export function createS3ObjectStore(options: S3ObjectStoreOptions): ObjectStore 
   return {
     put: (request) => put(request, options),
     get: async (key, { maxBytes }) => {
-      const found = await unlessMissing(client.send(new GetObjectCommand({ Bucket: bucket, Key: key })));
+      const found = await findObject(key, options);
       if (found === undefined) return undefined;
-      const { Body, ContentLength = 0, ContentType = "application/octet-stream", ETag = "" } = found;
-      if (Body === undefined) throw new Fault("DEFECT", `the store answered for ${key} without a body`);
-      if (ContentLength > maxBytes) {
-        // The connection is dropped instead of drained: the rest is unwanted and may be gigabytes.
-        if ("destroy" in Body && typeof Body.destroy === "function") Body.destroy();
-        throw new Fault("DEFECT", `the object at ${key} has ${ContentLength} bytes, at most ${maxBytes} expected`);
-      }
-      return { bytes: await Body.transformToByteArray(), mediaType: ContentType, etag: ETag };
+      const { ContentType = "application/octet-stream", ETag = "" } = found;
+      return { bytes: await readBody(key, found, maxBytes), mediaType: ContentType, etag: ETag };
     },
     delete: async (key) => {
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
@@ -61,21 +82,25 @@ export function createS3ObjectStore(options: S3ObjectStoreOptions): ObjectStore 
   };
 }
 
-async function put({ key, bytes, mediaType, condition }: PutRequest, { client, bucket }: S3ObjectStoreOptions) {
+async function put(request: PutRequest, options: S3ObjectStoreOptions): Promise<PutResult> {
+  const { key, bytes, mediaType, condition } = request;
+  const writeId = randomUUID();
   const command = new PutObjectCommand({
-    Bucket: bucket,
+    Bucket: options.bucket,
     Key: key,
     Body: bytes,
     ContentType: mediaType,
     ChecksumSHA256: createHash("sha256").update(bytes).digest("base64"),
+    Metadata: { [WRITE_ID]: writeId },
     ...toHeaders(condition),
   });
   try {
-    const { ETag = "" } = await client.send(command);
-    return { stored: true, etag: ETag } as const;
+    const { ETag = "" } = await options.client.send(command);
+    return { stored: true, etag: ETag };
   } catch (error) {
-    if (condition !== undefined && isConditionFailure(error)) return { stored: false } as const;
-    throw error;
+    if (!(error instanceof S3ServiceException) || !isConditionFailure(error, condition)) throw error;
+    const attempts = error.$metadata.attempts ?? 1;
+    return attempts > 1 ? findOwnWrite(key, writeId, options) : { stored: false };
   }
 }
 
@@ -84,19 +109,58 @@ function toHeaders(condition: PutCondition | undefined): { IfNoneMatch?: string;
   return condition.type === "absent" ? { IfNoneMatch: "*" } : { IfMatch: condition.etag };
 }
 
-/** 412 when the condition does not hold, 409 when another write to the key is under way, 404 for a match on nothing. */
-function isConditionFailure(error: unknown): boolean {
-  const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
-  return status === 412 || status === 409 || status === 404;
+/**
+ * 412 when the condition does not hold, 409 when another write to the key is under way, `NoSuchKey` for a match on
+ * nothing. A 404 of another name is a bucket that is not there, which is no answer to the condition.
+ */
+function isConditionFailure(error: S3ServiceException, condition: PutCondition | undefined): boolean {
+  if (condition === undefined) return false;
+  const status = error.$metadata.httpStatusCode;
+  return status === 412 || status === 409 || (condition.type === "match" && error.name === "NoSuchKey");
 }
 
-async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+const WRITE_ID = "write-id";
+
+/**
+ * An attempt whose answer was lost may have stored, and then the repeated one meets our own object and fails the
+ * condition. Only the id tells: another writer's bytes may be the same.
+ */
+async function findOwnWrite(
+  key: string,
+  writeId: string,
+  { client, bucket }: S3ObjectStoreOptions,
+): Promise<PutResult> {
+  const head = await unlessNamed("NotFound", client.send(new HeadObjectCommand({ Bucket: bucket, Key: key })));
+  if (head?.ETag === undefined || head.Metadata?.[WRITE_ID] !== writeId) return { stored: false };
+  return { stored: true, etag: head.ETag };
+}
+
+function findObject(key: string, { client, bucket }: S3ObjectStoreOptions) {
+  return unlessNamed("NoSuchKey", client.send(new GetObjectCommand({ Bucket: bucket, Key: key })));
+}
+
+/** By name and not by status: a bucket that is not there is a 404 too, and must not look like an empty one. */
+async function unlessNamed<T>(name: string, answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return undefined;
+    if (error instanceof S3ServiceException && error.name === name) return undefined;
     throw error;
   }
+}
+
+async function readBody(
+  key: string,
+  { Body, ContentLength }: GetObjectCommandOutput,
+  maxBytes: number,
+): Promise<Uint8Array> {
+  if (Body === undefined) throw new Fault("DEFECT", `the store answered for ${key} without a body`);
+  if (ContentLength === undefined || ContentLength > maxBytes) {
+    // The connection is dropped instead of drained: the rest is unwanted and may be gigabytes.
+    if ("destroy" in Body && typeof Body.destroy === "function") Body.destroy();
+    throw new Fault("DEFECT", `the object at ${key} has ${ContentLength} bytes, at most ${maxBytes} expected`);
+  }
+  return await Body.transformToByteArray();
 }
 
 /**
@@ -107,12 +171,10 @@ async function presign(
   key: string,
   { fileName, mediaType, seconds }: LinkRequest,
   { client, bucket, clock }: S3ObjectStoreOptions,
-) {
+): Promise<Link> {
   // The signature's date has whole seconds.
   const signedAt = Math.floor(clock() / 1000) * 1000;
-  const { expiration } = await client.config.credentials();
-  const left = expiration === undefined ? MAX_LINK_SECONDS : Math.floor((expiration.getTime() - signedAt) / 1000);
-  const expiresIn = Math.min(seconds, left, MAX_LINK_SECONDS);
+  const expiresIn = Math.min(seconds, await secondsLeft(client, signedAt));
   if (expiresIn < 1) throw new Fault("DEFECT", "the signing credentials have expired");
   const command = new GetObjectCommand({
     Bucket: bucket,
@@ -122,4 +184,13 @@ async function presign(
   });
   const url = await getSignedUrl(client, command, { expiresIn, signingDate: new Date(signedAt) });
   return { url, expiresAt: signedAt + expiresIn * 1000 };
+}
+
+/** How long a link can live that is signed at this moment. */
+async function secondsLeft(client: S3Client, signedAt: number): Promise<number> {
+  const { expiration, sessionToken } = await client.config.credentials();
+  if (expiration !== undefined) {
+    return Math.min(Math.floor((expiration.getTime() - signedAt) / 1000), MAX_LINK_SECONDS);
+  }
+  return sessionToken === undefined ? MAX_LINK_SECONDS : MAX_SESSION_LINK_SECONDS;
 }

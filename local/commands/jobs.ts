@@ -1,23 +1,31 @@
 import { resolve } from "node:path";
-import { JobList, JobReport } from "../../functions/contract/job.ts";
-import { type Command, type CommandContext, printJson } from "./command.ts";
-import { expectOk } from "./expect-ok.ts";
-import { saveArtifacts } from "./save-artifacts.ts";
+import { type ArtifactReport, JobList, JobReport } from "../../functions/contract/job.ts";
+import { type Command, type CommandContext, printJson, UsageError } from "./command.ts";
+import { expectBody } from "./expect-ok.ts";
+import { type SavedArtifact, saveArtifacts } from "./save-artifacts.ts";
 
 /** Lists jobs, or shows one and saves its files. */
 export const jobs: Command = {
   name: "jobs",
   usage: "[job_id]",
   summary: "list your jobs, newest first, or show one and save its files",
-  details: "",
+  details: "Example: skillbroker jobs 7ybqaacxvsbmrafv2ztm3x2ve0 --out .",
   options: {
     limit: { type: "string", value: "n", help: "jobs to list, at most 100; 20 when left out" },
-    after: { type: "string", value: "job_id", help: "list the jobs before this one" },
+    after: { type: "string", value: "job_id", help: "list the jobs that are older than this one" },
     out: { type: "string", short: "o", value: "dir", help: "with a job id: save its files there" },
   },
   words: [0, 1],
   run: async (context) => {
     const [jobId] = context.words;
+    const [misplaced] = (jobId === undefined ? ["out"] : ["limit", "after"]).filter(
+      (name) => context.option(name) !== undefined,
+    );
+    if (misplaced !== undefined) {
+      throw new UsageError(
+        `--${misplaced} is for ${jobId === undefined ? "one job: give its id" : "the list of jobs"}`,
+      );
+    }
     return jobId === undefined ? listAll(context) : showOne(context, jobId);
   },
 };
@@ -29,39 +37,53 @@ async function listAll(context: CommandContext): Promise<number> {
     if (value !== undefined) query.set(name, value);
   }
   const client = await context.connect();
-  const list = JobList.parse(expectOk(await client.send("GET", `/v1/jobs?${query}`)));
+  const path = query.size === 0 ? "/v1/jobs" : `/v1/jobs?${query}`;
+  const list = expectBody(await context.during("listing jobs", () => client.send("GET", path)), JobList);
   if (context.json) printJson(context, list);
   else context.print(formatList(list));
   return 0;
 }
 
+/** 1 when a file was to be saved that is no longer there. */
 async function showOne(context: CommandContext, jobId: string): Promise<number> {
   const client = await context.connect();
-  const report = JobReport.parse(expectOk(await client.send("GET", `/v1/jobs/${encodeURIComponent(jobId)}`)));
+  const report = expectBody(await client.send("GET", `/v1/jobs/${encodeURIComponent(jobId)}`), JobReport);
   const out = context.option("out");
-  const saved = out === undefined ? [] : await saveArtifacts(report, client, resolve(context.cwd, out));
-  if (context.json) {
-    printJson(context, out === undefined ? report : { ...report, saved });
+  if (out === undefined) {
+    if (context.json) printJson(context, report);
+    else context.print(formatJob(report, []));
     return 0;
   }
-  const files = report.artifacts.map(({ artifact_id, name, media_type, size_bytes, url, deleted_at }) => {
-    const state = deleted_at !== undefined ? ` removed ${deleted_at}` : url === undefined ? " expired" : "";
-    return `  ${artifact_id}  ${name}  ${media_type}  ${size_bytes} bytes${state}`;
-  });
+  const directory = resolve(context.cwd, out);
+  const saved = await context.during("saving files", () => saveArtifacts(report, client, directory));
+  if (context.json) printJson(context, { ...report, saved });
+  else context.print(formatJob(report, saved));
+  return saved.length === report.artifacts.length ? 0 : 1;
+}
+
+function formatJob(report: JobReport, saved: readonly SavedArtifact[]): string {
   const results = report.results.map(
-    (result) => `  ${result.call_id}  ${result.tool}  ${result.ok ? "ok" : result.error.message}`,
+    (result) => `  ${result.call_id}  ${result.tool}  ${result.ok ? "ok" : `failed: ${result.error.message}`}`,
   );
+  const files = report.artifacts.map(formatArtifact);
   const lines = [`job ${report.job_id} ${report.status}, created ${report.created_at}`, ...results, ...files];
-  context.print(`${[...lines, ...saved.map(({ path }) => `saved ${path}`)].join("\n")}\n`);
-  return 0;
+  return `${[...lines, ...saved.map(({ path }) => `saved ${path}`)].join("\n")}\n`;
+}
+
+function formatArtifact({ artifact_id, name, media_type, size_bytes, url, deleted_at }: ArtifactReport): string {
+  const gone = deleted_at === undefined ? "expired" : `removed ${deleted_at}`;
+  return `  ${artifact_id}  ${name}  ${media_type}  ${size_bytes} bytes${url === undefined ? `, ${gone}` : ""}`;
 }
 
 function formatList({ jobs: listed, next }: JobList): string {
   if (listed.length === 0) return "No jobs yet; skillbroker run makes one.\n";
-  const lines = listed.map(
-    ({ job_id, status, created_at, calls, artifacts }) =>
-      `${job_id}  ${status.padEnd(9)}  ${created_at}  ${calls} calls, ${artifacts} files`,
+  const lines = listed.map(({ job_id, status, created_at, calls, artifacts }) =>
+    [job_id, status.padEnd(9), created_at, `${counted(calls, "call")}, ${counted(artifacts, "file")}`].join("  "),
   );
   const more = next === undefined ? [] : [`more: skillbroker jobs --after ${next}`];
   return `${[...lines, ...more].join("\n")}\n`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

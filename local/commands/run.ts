@@ -3,9 +3,10 @@ import { resolve } from "node:path";
 import { Fault } from "../../functions/contract/fault.ts";
 import { JobReport } from "../../functions/contract/job.ts";
 import { parseStrictJson } from "../../functions/contract/json.ts";
+import type { ApiClient } from "../api-client.ts";
 import { type Command, type CommandContext, printJson } from "./command.ts";
-import { expectOk } from "./expect-ok.ts";
-import { type SavedArtifact, saveArtifacts } from "./save-artifacts.ts";
+import { expectBody } from "./expect-ok.ts";
+import { makeDirectory, type SavedArtifact, saveArtifacts } from "./save-artifacts.ts";
 
 const MAX_DEPTH = 64;
 
@@ -17,25 +18,35 @@ export const run: Command = {
   details: `Example: skillbroker run create_pdf@1 --arguments '{"title":"Minutes","body":"We met."}' --out .`,
   options: {
     arguments: { type: "string", short: "a", value: "json", help: "arguments as JSON, @file, or - for standard input" },
-    out: {
-      type: "string",
-      short: "o",
-      value: "dir",
-      help: "where files are saved; the current directory when left out",
-    },
+    out: { type: "string", short: "o", value: "dir", help: "where files are saved; here when left out" },
   },
   words: [1, 1],
   run: async (context) => {
-    const [ref] = context.words;
+    const [ref = ""] = context.words;
     const call = { id: "c1", tool: ref, arguments: await readArguments(context) };
+    const directory = resolve(context.cwd, context.option("out") ?? ".");
+    // Before the job, so that a mistyped directory costs no run.
+    makeDirectory(directory);
     const client = await context.connect();
-    const report = JobReport.parse(expectOk(await client.send("POST", "/v1/jobs", { calls: [call] })));
-    const saved = await saveArtifacts(report, client, resolve(context.cwd, context.option("out") ?? "."));
+    const sending = () => client.send("POST", "/v1/jobs", { calls: [call] });
+    const report = expectBody(await context.during(`running ${ref}`, sending), JobReport);
+    const saved = await context.during("saving files", () => save(report, client, directory));
     if (context.json) printJson(context, { ...report, saved });
     else context.print(formatRun(report, saved));
     return report.status === "succeeded" ? 0 : 1;
   },
 };
+
+/** The job has run and is kept: whoever reads the failure must learn how to get at its files. */
+async function save(report: JobReport, client: ApiClient, directory: string): Promise<readonly SavedArtifact[]> {
+  try {
+    return await saveArtifacts(report, client, directory);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const advice = `the job ran; fetch its files with: skillbroker jobs ${report.job_id} --out <dir>`;
+    throw new Fault(error.code, `${error.message}\n${advice}`, { cause: error });
+  }
+}
 
 async function readArguments(context: CommandContext): Promise<unknown> {
   const given = context.option("arguments") ?? "{}";
@@ -46,11 +57,17 @@ async function readArguments(context: CommandContext): Promise<unknown> {
 
 async function textOf(given: string, context: CommandContext): Promise<string> {
   if (given === "-") return context.readStdin();
-  if (!given.startsWith("@")) return given;
+  return given.startsWith("@") ? readText(given.slice(1), context.cwd) : given;
+}
+
+function readText(file: string, cwd: string): string {
   try {
-    return readFileSync(resolve(context.cwd, given.slice(1)), "utf8");
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(resolve(cwd, file)));
   } catch (error) {
-    throw new Fault("REQUEST_INVALID", `--arguments: cannot read ${given.slice(1)}`, { cause: error });
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const reason = code === "ENOENT" ? "there is no such file" : String(code ?? "unknown reason");
+    const why = code === "ERR_ENCODING_INVALID_ENCODED_DATA" ? "it is not UTF-8" : reason;
+    throw new Fault("REQUEST_INVALID", `--arguments: cannot read ${file}: ${why}`, { cause: error });
   }
 }
 

@@ -15,15 +15,18 @@ export const serve: Command = {
   options: { port: { type: "string", value: "n", help: "port; 0 for any free one" } },
   words: [0, 0],
   run: async (context) => {
+    if (context.option("endpoint") !== undefined)
+      throw new UsageError("serve starts a service; it takes no --endpoint");
     const project = context.project();
+    const port = readPort(context);
     const server = await startLocalServer({
       project,
       dataDirectory: join(project.root, ".skillbroker"),
-      port: readPort(context),
+      port,
       clock: () => Date.now(),
       log: createJsonLog((line) => context.printError(`${line}\n`)),
     }).catch((error: unknown) => {
-      throw toFault(error);
+      throw toPortFault(error, port);
     });
     if (context.json) printJson(context, { url: server.url });
     else context.print(`skillbroker serves ${server.url}\nTry: curl ${server.url}/v1/tools\nStop it with Ctrl-C.\n`);
@@ -34,19 +37,25 @@ export const serve: Command = {
 };
 
 function readPort(context: CommandContext): number {
-  const given = context.option("port") ?? process.env.PORT ?? String(DEFAULT_PORT);
+  const given = context.option("port") ?? (context.env.PORT || String(DEFAULT_PORT));
   const port = /^\d{1,5}$/.test(given) ? Number(given) : Number.NaN;
   if (port >= 0 && port <= 65_535) return port;
   throw new UsageError(`the port must be a whole number from 0 to 65535, got "${given}"`);
 }
 
-function toFault(error: unknown): unknown {
-  if (!(error instanceof Error) || !("code" in error) || error.code !== "EADDRINUSE") return error;
-  return new Fault("REQUEST_INVALID", "the port is taken; stop the other program or choose one with --port", {
-    cause: error,
-  });
+const PORT_PROBLEMS: ReadonlyMap<unknown, string> = new Map([
+  ["EADDRINUSE", "is taken; stop the other program or choose another with --port"],
+  ["EACCES", "is reserved for the system; choose one above 1023 with --port"],
+]);
+
+function toPortFault(error: unknown, port: number): unknown {
+  if (!(error instanceof Error) || !("syscall" in error) || error.syscall !== "listen" || !("code" in error))
+    return error;
+  const problem = PORT_PROBLEMS.get(error.code);
+  return problem === undefined ? error : new Fault("REQUEST_INVALID", `port ${port} ${problem}`, { cause: error });
 }
 
+/** A second Ctrl-C finds no listener and ends the process at once. */
 function stopSignal(): Promise<void> {
   return new Promise((done) => {
     process.once("SIGINT", () => done());

@@ -1,6 +1,6 @@
 import { MODEL_FORMATS, ToolGroups } from "../../functions/contract/catalog.ts";
 import { type Command, printJson } from "./command.ts";
-import { expectOk } from "./expect-ok.ts";
+import { expectBody, expectOk } from "./expect-ok.ts";
 
 /** Lists what may be called. */
 export const tools: Command = {
@@ -14,9 +14,9 @@ export const tools: Command = {
     const client = await context.connect();
     const format = context.option("format");
     const query = format === undefined ? "" : `?format=${encodeURIComponent(format)}`;
-    const body = expectOk(await client.send("GET", `/v1/tools${query}`));
-    if (context.json || format !== undefined) printJson(context, body);
-    else context.print(formatGroups(ToolGroups.parse(body)));
+    const answer = await context.during("listing tools", () => client.send("GET", `/v1/tools${query}`));
+    if (context.json || format !== undefined) printJson(context, expectOk(answer));
+    else context.print(formatGroups(expectBody(answer, ToolGroups)));
     return 0;
   },
 };

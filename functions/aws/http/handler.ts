@@ -3,21 +3,32 @@ import type { Context } from "aws-lambda";
 import { Fault } from "../../contract/fault.ts";
 import type { Clock, Log } from "../../contract/ports.ts";
 import { OPERATIONS, type OperationContext } from "./operations.ts";
-import type { HttpEvent } from "./request.ts";
+import { type HttpEvent, methodOf, pathOf, requestIdOf } from "./request.ts";
 import { type HttpResponse, isOurs, toProblem, toResponse } from "./response.ts";
 import { matchRoute } from "./router.ts";
 
 /** One onion for all HTTP routes: request id and log line outside, problem documents inside, the operation at the core. */
 
 export type HttpHandlerOptions = OperationContext & { readonly log: Log; readonly clock: Clock };
+/** Never rejects: whatever the event is, there is an answer. */
 export type HttpHandler = (event: HttpEvent, context: Context) => Promise<HttpResponse>;
+
+const MAX_LOGGED_PATH = 200;
 
 export function createHttpHandler(options: HttpHandlerOptions): HttpHandler {
   const onion = middy<HttpEvent, HttpResponse>()
     .use(requestLog(options))
     .use(problemDocuments(options))
     .handler((event) => dispatch(event, options));
-  return async (event, context) => onion(event, context);
+  return async (given, context) => {
+    const event = isObject(given) ? given : {};
+    const response = await onion(event, context);
+    return methodOf(event) === "HEAD" ? withoutBody(response) : response;
+  };
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
 }
 
 /** A refusal becomes a throw only here, at the edge, so that one middleware writes every problem document. */
@@ -27,6 +38,10 @@ async function dispatch(event: HttpEvent, context: OperationContext): Promise<Ht
   const reply = await OPERATIONS[match.value.operation]({ event, params: match.value.params }, context);
   if (!reply.ok) throw reply.fault;
   return toResponse(reply.value);
+}
+
+function withoutBody({ body: _, ...response }: HttpResponse): HttpResponse {
+  return response;
 }
 
 type Middleware = MiddlewareObj<HttpEvent, HttpResponse>;
@@ -51,8 +66,8 @@ function requestLog({ log, clock }: HttpHandlerOptions): Middleware {
     response.headers = { ...response.headers, "x-request-id": requestId };
     const code = error instanceof Fault ? { code: error.code } : {};
     const duration_ms = Math.round(clock() - (started.get(event) ?? clock()));
-    const fields = { request_id: requestId, method: methodOf(event), path: pathOf(event), status: response.statusCode };
-    log("info", "request", { ...fields, duration_ms, ...code });
+    const asked = { method: methodOf(event).slice(0, 20), path: pathOf(event).slice(0, MAX_LOGGED_PATH) };
+    log("info", "request", { request_id: requestId, ...asked, status: response.statusCode, duration_ms, ...code });
   };
   return {
     before: ({ event }) => {
@@ -61,16 +76,4 @@ function requestLog({ log, clock }: HttpHandlerOptions): Middleware {
     after: finish,
     onError: finish,
   };
-}
-
-function methodOf(event: HttpEvent): string {
-  return event.requestContext?.http?.method ?? "GET";
-}
-
-function pathOf(event: HttpEvent): string {
-  return event.rawPath ?? "/";
-}
-
-function requestIdOf(event: HttpEvent, context: Context): string {
-  return event.requestContext?.requestId ?? context?.awsRequestId ?? "unknown";
 }

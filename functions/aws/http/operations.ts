@@ -3,10 +3,9 @@ import { JobListQuery, type OperationName, type SkillBrokerApi } from "../../con
 import { ToolsQuery } from "../../contract/catalog.ts";
 import { Fault, type Outcome, refuse, succeed } from "../../contract/fault.ts";
 import { JobRequest } from "../../contract/job.ts";
-import { toOpenApi } from "../../contract/openapi.ts";
 import type { AuthMode } from "../../contract/settings.ts";
 import { toViolations } from "../../contract/violations.ts";
-import { type HttpEvent, ownerOf, queryOf, readJsonBody } from "./request.ts";
+import { type HttpEvent, ownerOf, queryOf, readJsonBody, refuseIdempotencyKey } from "./request.ts";
 import type { Reply } from "./response.ts";
 
 /** One function a route: HTTP on the left, a use case on the right. */
@@ -36,6 +35,8 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
   runJob: async ({ event }, { api, auth, maxBodyBytes }) => {
     const owner = ownerOf(event, auth);
     if (!owner.ok) return owner;
+    const unkeyed = refuseIdempotencyKey(event);
+    if (!unkeyed.ok) return unkeyed;
     const body = readJsonBody(event, { maxBytes: maxBodyBytes });
     if (!body.ok) return body;
     const request = parseAs(JobRequest, body.value, "the job");
@@ -67,7 +68,11 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
     const deleted = await api.deleteArtifact(owner.value, param(params, "job_id"), param(params, "artifact_id"));
     return deleted.ok ? succeed({ status: 204 }) : deleted;
   },
-  getOpenApi: async (_, { version }) => ok(toOpenApi(version)),
+  getOpenApi: async (_, { version }) => {
+    // Loaded on demand: a cold start would pay for a description that few ask for.
+    const { toOpenApi } = await import("../../contract/openapi.ts");
+    return ok(toOpenApi(version));
+  },
 };
 
 function ok(body: unknown): Outcome<Reply> {

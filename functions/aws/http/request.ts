@@ -5,9 +5,23 @@ import type { AuthMode } from "../../contract/settings.ts";
 
 /** What an API Gateway event (payload 2.0) says, read with suspicion: a field may be absent, null or in any case. */
 
-export type HttpEvent = APIGatewayProxyEventV2;
+export type HttpEvent = Partial<APIGatewayProxyEventV2>;
 
 const MAX_BODY_DEPTH = 64;
+
+export function methodOf(event: HttpEvent): string {
+  return textAt(event, ["requestContext", "http", "method"]) ?? "GET";
+}
+
+export function pathOf(event: HttpEvent): string {
+  return textAt(event, ["rawPath"]) ?? "/";
+}
+
+/** The gateway's id, else the invocation's; one that would not fit a header is passed over. */
+export function requestIdOf(event: HttpEvent, context: unknown): string {
+  const ids = [textAt(event, ["requestContext", "requestId"]), textAt(context, ["awsRequestId"])];
+  return ids.find((id) => id !== undefined && /^[\x21-\x7e]{1,128}$/.test(id)) ?? "unknown";
+}
 
 /** Value of a header, whatever the case of its name; API Gateway lower-cases names, other callers do not. */
 export function headerOf(event: HttpEvent, name: string): string | undefined {
@@ -24,11 +38,7 @@ export function readJsonBody(event: HttpEvent, { maxBytes }: { readonly maxBytes
     const got = type === undefined ? "none" : JSON.stringify(type.slice(0, 80));
     return refuse("MEDIA_TYPE_UNSUPPORTED", `content-type application/json expected, got ${got}`);
   }
-  const bytes = bodyBytes(event);
-  if (bytes.length > maxBytes) {
-    return refuse("PAYLOAD_TOO_LARGE", `the body has ${bytes.length} bytes, at most ${maxBytes} allowed`);
-  }
-  const text = decodeUtf8(bytes);
+  const text = bodyText(event, maxBytes);
   return text.ok ? parseStrictJson(text.value, { maxDepth: MAX_BODY_DEPTH }) : text;
 }
 
@@ -42,10 +52,22 @@ function isJsonType(type: string): boolean {
   return isJson && (charset === undefined || /^"?utf-?8"?$/.test(charset));
 }
 
-function bodyBytes(event: HttpEvent): Uint8Array {
+/** The size is known before anything is decoded, so a refusal costs nothing. */
+function bodyText(event: HttpEvent, maxBytes: number): Outcome<string> {
   const body: unknown = event.body;
-  if (typeof body !== "string") return new Uint8Array();
-  return Buffer.from(body, event.isBase64Encoded === true ? "base64" : "utf8");
+  if (typeof body !== "string") return succeed("");
+  const encoded = event.isBase64Encoded === true;
+  const size = Buffer.byteLength(body, encoded ? "base64" : "utf8");
+  if (size > maxBytes) return refuse("PAYLOAD_TOO_LARGE", `the body has ${size} bytes, at most ${maxBytes} allowed`);
+  if (encoded) return decodeBase64(body);
+  return body.isWellFormed() ? succeed(body) : refuse("REQUEST_INVALID", "the body is not valid UTF-8");
+}
+
+/** Node skips what is not base64 without a word, which would run a job that nobody sent. */
+function decodeBase64(body: string): Outcome<string> {
+  const bytes = Buffer.from(body, "base64");
+  if (bytes.toString("base64") !== body) return refuse("REQUEST_INVALID", "the body is not valid base64");
+  return decodeUtf8(bytes);
 }
 
 function decodeUtf8(bytes: Uint8Array): Outcome<string> {
@@ -54,6 +76,16 @@ function decodeUtf8(bytes: Uint8Array): Outcome<string> {
   } catch (error) {
     return refuse("REQUEST_INVALID", "the body is not valid UTF-8", { cause: error });
   }
+}
+
+/**
+ * Refuses a request that counts on being run once. RFC 7240 lets a server ignore `Prefer`, and we do; a client that
+ * sends `Idempotency-Key` relies on it when it retries, and ignoring the key would run its job twice.
+ */
+export function refuseIdempotencyKey(event: HttpEvent): Outcome<null> {
+  if (headerOf(event, "idempotency-key") === undefined) return succeed(null);
+  const message = "Idempotency-Key is not supported: a retry runs the job again; leave the header out to accept that";
+  return refuse("REQUEST_INVALID", message);
 }
 
 /** Query parameters; API Gateway joins repeated ones with a comma, which then fits no schema. */
@@ -70,8 +102,8 @@ export function queryOf(event: HttpEvent): Readonly<Record<string, string>> {
  */
 export function ownerOf(event: HttpEvent, auth: AuthMode): Outcome<string> {
   if (auth === "none") return succeed(toOwnerId("none"));
-  const iam = readPath(event, ["requestContext", "authorizer", "iam", "userArn"]);
-  if (typeof iam === "string" && iam !== "") return succeed(toOwnerId(`iam ${iam}`));
+  const userArn = textAt(event, ["requestContext", "authorizer", "iam", "userArn"]);
+  if (userArn !== undefined && userArn !== "") return succeed(toOwnerId(`iam ${userArn}`));
   return refuse("ACCESS_DENIED", "the request carries no authenticated principal; sign it with AWS credentials");
 }
 
@@ -79,9 +111,11 @@ function toOwnerId(principal: string): string {
   return sha256Hex(principal).slice(0, 32);
 }
 
-function readPath(value: unknown, keys: readonly string[]): unknown {
-  return keys.reduce<unknown>((current, key) => {
+/** Own properties only: a key that the event lacks must not be found on a prototype. */
+function textAt(value: unknown, keys: readonly string[]): string | undefined {
+  const found = keys.reduce<unknown>((current, key) => {
     if (typeof current !== "object" || current === null) return undefined;
-    return Object.entries(current).find(([name]) => name === key)?.[1];
+    return Object.getOwnPropertyDescriptor(current, key)?.value;
   }, value);
+  return typeof found === "string" ? found : undefined;
 }

@@ -1,5 +1,5 @@
 import type { APIGatewayProxyStructuredResultV2 } from "aws-lambda";
-import { FAULTS, Fault, toWireFault } from "../../contract/fault.ts";
+import { FAULTS, Fault, HTTP_ERROR_PHRASES, toWireFault } from "../../contract/fault.ts";
 import { MethodNotAllowed } from "./router.ts";
 
 /** Answers in the shape that API Gateway (payload 2.0) wants. */
@@ -27,7 +27,7 @@ export function toProblem(error: unknown, requestId: string): HttpResponse {
   const { status } = FAULTS[code];
   const problem = {
     type: "about:blank",
-    title: code.toLowerCase().replaceAll("_", " "),
+    title: HTTP_ERROR_PHRASES[status],
     status,
     code,
     detail: message,

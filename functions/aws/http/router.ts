@@ -16,20 +16,28 @@ const TEMPLATES: readonly Template[] = ROUTES.map(({ operation, method, path }) 
   segments: path.split("/"),
 }));
 
-/** `ROUTE_NOT_FOUND`, or `METHOD_NOT_ALLOWED` with the methods that the path has in its message. */
+/**
+ * `ROUTE_NOT_FOUND`, or `METHOD_NOT_ALLOWED` with the methods that the path has in its message. `HEAD` is answered
+ * wherever `GET` is (RFC 9110, 9.3.2).
+ */
 export function matchRoute(method: string, path: string): Outcome<Match> {
+  const wanted = method === "HEAD" ? "GET" : method;
   const segments = path.split("/");
   const matching = TEMPLATES.flatMap((template) => {
     const params = matchSegments(template.segments, segments);
     return params === undefined ? [] : [{ template, params }];
   });
-  const found = matching.find(({ template }) => template.method === method);
+  const found = matching.find(({ template }) => template.method === wanted);
   if (found !== undefined) return succeed({ operation: found.template.operation, params: found.params });
   if (matching.length === 0) {
     const fault = new Fault("ROUTE_NOT_FOUND", "nothing is at this path; GET /openapi.json lists what there is");
     return { ok: false, fault };
   }
-  return { ok: false, fault: new MethodNotAllowed(matching.map(({ template }) => template.method)) };
+  return { ok: false, fault: new MethodNotAllowed(matching.flatMap(({ template }) => methodsOf(template))) };
+}
+
+function methodsOf({ method }: Template): readonly string[] {
+  return method === "GET" ? ["GET", "HEAD"] : [method];
 }
 
 /** Carries the methods that the path has, for the `Allow` header. */

@@ -1,0 +1,13 @@
+// Stands beside a copy of the deployed directory and does to it what Lambda does: imports it once, then calls it.
+const started = process.cpuUsage();
+const { handler } = await import("./asset/index.mjs");
+const { user, system } = process.cpuUsage(started);
+process.send({ initMs: (user + system) / 1000 });
+
+process.on("message", async ({ id, event }) => {
+  try {
+    process.send({ id, response: await handler(event, { awsRequestId: id }) });
+  } catch (error) {
+    process.send({ id, error: String(error) });
+  }
+});

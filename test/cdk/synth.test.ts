@@ -1,0 +1,189 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CreateBucketCommand } from "@aws-sdk/client-s3";
+import { buildApp } from "fauxqs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sha256Hex } from "../../functions/contract/json.ts";
+import { parsePinsText } from "../../functions/repository/pins.ts";
+import { createTestS3Client, TEST_BUCKET, TEST_CREDENTIALS } from "../kit/s3-client.ts";
+import { type LambdaProcess, placeAsset, startLambda } from "./kit/lambda-process.ts";
+import { assetName, type Ran, ROOT, readTemplate, runApp, runSynth, shippedContext } from "./kit/run-app.ts";
+import { makeTempDirectory } from "./kit/temp-directory.ts";
+
+/** The real `cdk synth`, once, and what it deploys, run where nothing but the deployed directory is. */
+
+const temp = makeTempDirectory();
+const output = join(temp, "cdk.out");
+const pins = parsePinsText(readFileSync(join(ROOT, "skills/pins.json"), "utf8"));
+const builtin = [...(pins.get("builtin") ?? [])];
+const callable = builtin.map(([name]) => name).filter((name) => readSource(name, "tool.json") !== undefined);
+
+const s3 = buildApp({ logger: false });
+let endpoint = "";
+let synth: Ran;
+let lambda: LambdaProcess;
+
+beforeAll(async () => {
+  synth = runSynth(output);
+  if (synth.code !== 0) throw new Error(synth.stderr);
+  endpoint = await s3.listen({ host: "127.0.0.1", port: 0 });
+  await createTestS3Client(endpoint).send(new CreateBucketCommand({ Bucket: TEST_BUCKET }));
+  lambda = await start("whole");
+});
+
+afterAll(async () => {
+  await lambda?.close();
+  await s3.close();
+});
+
+function start(name: string, change?: (copy: string) => void): Promise<LambdaProcess> {
+  const directory = join(temp, name);
+  placeAsset(join(output, assetName(output)), directory, change);
+  return startLambda(directory, environment());
+}
+
+/** The environment of the template, the bucket's name filled in, and what Lambda adds; S3 is the emulator. */
+function environment(): Record<string, string> {
+  const functions = Object.values<{ Type: string; Properties: { Environment: { Variables: object } } }>(
+    readTemplate(output).Resources,
+  ).filter(({ Type }) => Type === "AWS::Lambda::Function");
+  return {
+    ...functions[0]?.Properties.Environment.Variables,
+    BUCKET_NAME: TEST_BUCKET,
+    AWS_REGION: "eu-central-1",
+    AWS_ACCESS_KEY_ID: TEST_CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: TEST_CREDENTIALS.secretAccessKey,
+    AWS_ENDPOINT_URL_S3: endpoint,
+  };
+}
+
+function readSource(skill: string, file: string): string | undefined {
+  try {
+    return readFileSync(join(ROOT, "skills/builtin", skill, file), "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function readExample(skill: string): { readonly tool: string; readonly arguments: unknown } {
+  const example = /^## Example\n+```json\n(.*?)^```$/ms.exec(readSource(skill, "SKILL.md") ?? "")?.[1];
+  const { id, version } = JSON.parse(readSource(skill, "tool.json") ?? "{}");
+  return { tool: `${id}@${version}`, arguments: JSON.parse(example ?? "no example") };
+}
+
+const BUNDLED = [
+  { tool: "create_pdf@1", arguments: { title: "Übersicht", body: "One line.\n\nAnother – with a dash." } },
+  { tool: "make_plan@1", arguments: { goal: "Ship it", steps: ["Test", "Synthesise", "Deploy"] } },
+] as const;
+const CALLS = [...BUNDLED, ...callable.map(readExample)];
+
+test("says nothing but the template", () => {
+  expect(synth.stderr.trim()).toBe("");
+  expect(synth.stdout).toMatch(/^Description: /);
+});
+
+test("names the asset by its content, so that the same sources are deployed once", () => {
+  const again = join(temp, "again");
+  expect(runApp(again, shippedContext())).toMatchObject({ code: 0, stderr: "" });
+  expect(assetName(again)).toBe(assetName(output));
+  expect(readTemplate(again).Resources.CDKMetadata).toBeUndefined();
+  const codeOf = (from: string) => JSON.stringify(readTemplate(from)).match(/"S3Key":"[^"]+"/g);
+  expect(codeOf(again)).toEqual(codeOf(output));
+});
+
+describe("the deployed directory", () => {
+  test("starts in less than a second of processor time", async () => {
+    const others = [await start("second"), await start("third")];
+    const times = [lambda, ...others].map(({ initMs }) => Math.round(initMs));
+    for (const other of others) await other.close();
+    console.log(`import of the deployed bundle: ${times.join(", ")} ms of processor time`);
+    expect(Math.min(...times)).toBeLessThan(1000);
+  });
+
+  test("has loaded every packaged skill, by the digests of the pins", async () => {
+    const health = await lambda.request({ method: "GET", path: "/v1/health" });
+    expect(health).toMatchObject({ status: 200, body: { status: "ok" } });
+    const loaded = health.body.repository.map(({ name, skills }: Record<string, unknown>) => [name, skills]);
+    expect(loaded).toEqual([...pins].map(([name, skills]) => [name, skills.size]));
+    const { body } = await lambda.request({ method: "GET", path: "/v1/skills" });
+    const digests = body.skills.map(({ name, digest }: Record<string, unknown>) => [name, digest]);
+    expect(digests).toEqual(builtin.map(([name, { digest }]) => [`builtin/${name}`, digest]));
+  });
+
+  test("describes every route", async () => {
+    const { status, body } = await lambda.request({ method: "GET", path: "/openapi.json" });
+    expect({ status, openapi: body.openapi }).toEqual({ status: 200, openapi: "3.1.0" });
+    expect(body.paths["/v1/jobs"]).toHaveProperty("post");
+  });
+
+  test("offers the calls that are made here, and no more", async () => {
+    const { status, body } = await lambda.request({ method: "GET", path: "/v1/tools" });
+    expect(status).toBe(200);
+    const refs = [...body.bundled, ...body.repository, ...body.mcp].map(({ ref }: Record<string, unknown>) => ref);
+    expect(refs.sort()).toEqual(CALLS.map(({ tool }) => tool).sort());
+  });
+
+  test.each(CALLS)("runs $tool and hands back the file that it reports", async (call) => {
+    const { status, body } = await lambda.request({ method: "POST", path: "/v1/jobs", body: { calls: [call] } });
+    expect({ status, job: body.status, results: body.results }).toMatchObject({
+      status: 200,
+      job: "succeeded",
+      results: [{ ok: true, tool: call.tool }],
+    });
+    const [artifact] = body.artifacts;
+    const download = await fetch(artifact.url);
+    const bytes = new Uint8Array(await download.arrayBuffer());
+    expect({ status: download.status, size: bytes.length, sha256: sha256Hex(bytes) }).toEqual({
+      status: 200,
+      size: artifact.size_bytes,
+      sha256: artifact.sha256,
+    });
+    expect(bytes.length).toBeGreaterThan(20);
+    const again = await lambda.request({ method: "GET", path: `/v1/jobs/${body.job_id}` });
+    expect(again.body).toMatchObject({ job_id: body.job_id, artifacts: [{ sha256: artifact.sha256 }] });
+  });
+
+  test("answers an unknown job and an unknown path with problem documents", async () => {
+    const job = await lambda.request({ method: "GET", path: `/v1/jobs/${"0".repeat(26)}` });
+    expect(job).toMatchObject({ status: 404, body: { code: "JOB_NOT_FOUND" } });
+    const path = await lambda.request({ method: "GET", path: "/v2/health" });
+    expect(path).toMatchObject({ status: 404, body: { code: "ROUTE_NOT_FOUND" } });
+  });
+});
+
+describe("a deployed directory with one changed byte in a skill", () => {
+  let spoiled: LambdaProcess;
+
+  beforeAll(async () => {
+    spoiled = await start("spoiled", (copy) => {
+      const path = join(copy, "skills/builtin/status-update/templates/document.md");
+      const bytes = readFileSync(path);
+      bytes[0] = (bytes[0] ?? 0) ^ 1;
+      writeFileSync(path, bytes);
+    });
+  });
+  afterAll(() => spoiled?.close());
+
+  test("stays up, says that it is degraded and names the file", async () => {
+    const { status, body } = await spoiled.request({ method: "GET", path: "/v1/health" });
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { status: "degraded", repository: [{ name: "builtin", status: "refused", skills: 0 }] },
+    });
+    expect(body.repository[0].reason).toContain("builtin/status-update/templates/document.md");
+  });
+
+  test("runs none of its skills, and still what is written in the source", async () => {
+    const example = readExample("data-table");
+    const refused = await spoiled.request({ method: "POST", path: "/v1/jobs", body: { calls: [example] } });
+    expect(refused).toMatchObject({ status: 404, body: { code: "TOOL_UNKNOWN" } });
+    const ran = await spoiled.request({ method: "POST", path: "/v1/jobs", body: { calls: [BUNDLED[0]] } });
+    expect(ran).toMatchObject({ status: 200, body: { status: "succeeded" } });
+  });
+});
+
+test("every packaged callable skill is among the calls", () => {
+  const directories = readdirSync(join(ROOT, "skills/builtin"));
+  expect(builtin.map(([name]) => name)).toEqual(directories.sort());
+  expect(callable.length).toBeGreaterThanOrEqual(5);
+});
