@@ -144,10 +144,11 @@ describe("several processes on one directory", () => {
     const store = open();
     await store.put({ key: "counter", bytes: Buffer.from("0"), mediaType: "text/plain" });
     const others = [start("increment"), start("increment")];
+    // Listened to from the start: the faster one may end before the slower one has begun.
+    const ends = Promise.all(others.map((child) => once(child, "exit")));
     await Promise.all(others.map((child) => once(child.stdout, "data")));
     let own = 0;
     const working = () => others.some((child) => child.exitCode === null);
-    const ends = Promise.all(others.map((child) => once(child, "exit")));
     while (working()) {
       own += (await incremented(store)) ? 1 : 0;
       await yieldToEvents();
