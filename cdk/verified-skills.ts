@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { Fault, SkillError } from "../functions/contract/fault.ts";
+import { SkillError } from "../functions/contract/fault.ts";
 import { SKILL_HANDLERS } from "../functions/handlers/table.ts";
 import { loadRepositories } from "../functions/repository/load.ts";
-import { PINS_FILE, type Pins, parsePinsText } from "../functions/repository/pins.ts";
+import type { Pins } from "../functions/repository/pins.ts";
+import { readPinsFile } from "../functions/repository/pins-file.ts";
 import { readTree, type Tree } from "../functions/repository/tree.ts";
 
 /**
@@ -28,7 +27,7 @@ export type SkillsSource = {
 
 /** Throws one `SkillError` that names every file that is not as pinned, and every other reason for a refusal. */
 export function verifySkills({ root, repositories: wanted }: SkillsSource): VerifiedSkills {
-  const pins = readPins(root);
+  const pins = readPinsFile(root);
   const statuses = loadRepositories({ root, pins: () => pins, handlers: SKILL_HANDLERS, wanted });
   const reasons = statuses.flatMap((status) => (status.status === "refused" ? status.reasons : []));
   if (reasons.length > 0) {
@@ -38,16 +37,6 @@ export function verifySkills({ root, repositories: wanted }: SkillsSource): Veri
   const loaded = new Set(statuses.map(({ name }) => name));
   const kept = new Map([...pins].filter(([name]) => loaded.has(name)));
   return { pins: kept, files: pickPinned(readTree(root), kept) };
-}
-
-function readPins(root: string): Pins {
-  const path = join(root, PINS_FILE);
-  try {
-    return parsePinsText(readFileSync(path, "utf8"));
-  } catch (error) {
-    if (error instanceof Fault) throw error;
-    throw new SkillError(`${path} cannot be read; write it with skillbroker pin`, { cause: error });
-  }
 }
 
 function pickPinned(tree: Tree, pins: Pins): readonly VerifiedFile[] {

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import {
   closeSync,
   existsSync,
@@ -14,17 +14,18 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { Fault, type Outcome, refuse, succeed } from "../functions/contract/fault.ts";
+import { Fault, type Outcome } from "../functions/contract/fault.ts";
 import type {
   Clock,
   KeyPage,
-  LinkRequest,
   ObjectStore,
   PutCondition,
   PutRequest,
   PutResult,
   StoredObject,
 } from "../functions/contract/ports.ts";
+import type { LifecycleRule } from "../functions/contract/store-layout.ts";
+import { type LinkedFile, readLink, toLink } from "./file-links.ts";
 
 /**
  * The object store of one machine: contents in files, everything else in SQLite. A content's file is complete on disk
@@ -39,10 +40,9 @@ export type EmbeddedObjectStoreOptions = {
   readonly clock: Clock;
   /** Where the links point, without a trailing slash; asked at each link, since a port may be known late. */
   readonly baseUrl: () => string;
+  /** What is removed once it is old; nothing when left out. */
+  readonly lifecycle?: readonly LifecycleRule[];
 };
-
-/** What a link stands for, once its signature held. */
-export type LinkedFile = { readonly key: string; readonly fileName: string; readonly mediaType: string };
 
 export type EmbeddedObjectStore = ObjectStore & {
   /** `ACCESS_DENIED` for a link that is not ours or was changed, `ARTIFACT_EXPIRED` for one that is over. */
@@ -50,16 +50,18 @@ export type EmbeddedObjectStore = ObjectStore & {
   close(): void;
 };
 
-/** Path below which links live. */
-export const LINK_PATH = "/files/";
 const MAX_LINK_SECONDS = 7 * 24 * 3600;
+const DAY_MS = 24 * 3600_000;
+/** S3 looks for what has expired about once a day; a service that runs for weeks looks when it writes. */
+const SWEEP_EVERY_MS = 3600_000;
 /** A file without a row may belong to a write that is under way in another process. */
 const ORPHAN_AGE_MS = 3600_000;
 const SECRET_BYTES = 32;
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS objects (
-    key TEXT PRIMARY KEY, file TEXT NOT NULL, size INTEGER NOT NULL, media_type TEXT NOT NULL, etag TEXT NOT NULL
+    key TEXT PRIMARY KEY, file TEXT NOT NULL, size INTEGER NOT NULL, media_type TEXT NOT NULL, etag TEXT NOT NULL,
+    stored_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`;
 
 type Row = { readonly file: string; readonly size: number; readonly mediaType: string; readonly etag: string };
@@ -72,25 +74,29 @@ type Disk = {
   readonly replace: StatementSync;
   readonly remove: StatementSync;
   readonly list: StatementSync;
+  readonly listOlder: StatementSync;
 };
 
 export function openEmbeddedObjectStore({
   directory,
   clock,
   baseUrl,
+  lifecycle = [],
 }: EmbeddedObjectStoreOptions): EmbeddedObjectStore {
   const disk = openDisk(directory);
   sweepOrphans(disk, clock);
+  const sweepExpired = atMostEvery(SWEEP_EVERY_MS, clock, () => removeExpired(lifecycle, clock, disk));
+  sweepExpired();
   const secret = readSecret(join(directory, "link-secret"), disk);
   return {
-    put: async (request) => put(request, disk),
+    put: async (request) => {
+      sweepExpired();
+      return put(request, clock(), disk);
+    },
     get: async (key, { maxBytes }) => get(key, maxBytes, disk),
     delete: async (key) => {
       const row = findRow(key, disk);
-      if (row === undefined) return;
-      // Another process may have replaced the object meanwhile: then this came first, and there is nothing to do.
-      disk.remove.run(key, row.file);
-      discard(row.file, disk);
+      if (row !== undefined) remove(key, row.file, disk);
     },
     list: async (prefix, page) => list(prefix, page, disk),
     presign: async (key, request) => {
@@ -114,21 +120,22 @@ function openDisk(directory: string): Disk {
     files,
     find: database.prepare("SELECT file, size, media_type, etag FROM objects WHERE key = ?"),
     replace: database.prepare(
-      "INSERT OR REPLACE INTO objects (key, file, size, media_type, etag) VALUES (?, ?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO objects (key, file, size, media_type, etag, stored_at) VALUES (?, ?, ?, ?, ?, ?)",
     ),
     remove: database.prepare("DELETE FROM objects WHERE key = ? AND file = ?"),
     // SQLite compares text by its UTF-8 bytes, which is the order that S3 lists in.
     list: database.prepare("SELECT key FROM objects WHERE key >= ? AND key < ? AND key <> ? ORDER BY key LIMIT ?"),
+    listOlder: database.prepare("SELECT key, file FROM objects WHERE key >= ? AND key < ? AND stored_at <= ?"),
   };
 }
 
-function put({ key, bytes, mediaType, condition }: PutRequest, disk: Disk): PutResult {
+function put({ key, bytes, mediaType, condition }: PutRequest, storedAt: number, disk: Disk): PutResult {
   const etag = toEtag(bytes);
   const file = randomBytes(16).toString("hex");
   try {
     writeDurably(join(disk.files, file), bytes);
     syncDirectory(disk.files);
-    const { stored, unnamed } = commit(key, { file, size: bytes.length, mediaType, etag }, condition, disk);
+    const { stored, unnamed } = commit(key, { file, size: bytes.length, mediaType, etag, storedAt }, condition, disk);
     if (unnamed !== undefined) discard(unnamed, disk);
     return stored ? { stored, etag } : { stored };
   } catch (error) {
@@ -140,14 +147,14 @@ function put({ key, bytes, mediaType, condition }: PutRequest, disk: Disk): PutR
 /** `unnamed` is the file that no row names any more. Throws with nothing changed. */
 function commit(
   key: string,
-  row: Row,
+  row: Row & { readonly storedAt: number },
   condition: PutCondition | undefined,
   disk: Disk,
 ): { readonly stored: boolean; readonly unnamed: string | undefined } {
   return inTransaction(disk.database, () => {
     const previous = findRow(key, disk);
     if (!holds(condition, previous)) return { stored: false, unnamed: row.file };
-    disk.replace.run(key, row.file, row.size, row.mediaType, row.etag);
+    disk.replace.run(key, row.file, row.size, row.mediaType, row.etag, Math.floor(row.storedAt));
     return { stored: true, unnamed: previous?.file };
   });
 }
@@ -198,6 +205,28 @@ function readContent(path: string): Uint8Array | undefined {
     if (isNodeError(error, "ENOENT")) return undefined;
     throw error;
   }
+}
+
+/** Another process may have replaced the object meanwhile: then this came first, and there is nothing to do. */
+function remove(key: string, file: string, disk: Disk): void {
+  disk.remove.run(key, file);
+  discard(file, disk);
+}
+
+function removeExpired(lifecycle: readonly LifecycleRule[], clock: Clock, disk: Disk): void {
+  for (const { prefix, days } of lifecycle) {
+    const rows = disk.listOlder.all(prefix, afterPrefix(prefix), Math.floor(clock() - days * DAY_MS));
+    for (const row of rows) remove(String(row.key), String(row.file), disk);
+  }
+}
+
+function atMostEvery(milliseconds: number, clock: Clock, act: () => void): () => void {
+  let next = Number.NEGATIVE_INFINITY;
+  return () => {
+    if (clock() < next) return;
+    next = clock() + milliseconds;
+    act();
+  };
 }
 
 /** What cannot be removed now is an orphan, and harmless: to throw would deny a write that is committed. */
@@ -252,10 +281,15 @@ function list(
 ): KeyPage {
   // Bounds on both sides, so that a page reads its own keys and not all that come after them.
   const from = after > prefix ? after : prefix;
-  const rows = disk.list.all(from, `${prefix}\u{10ffff}`, after, limit + 1);
+  const rows = disk.list.all(from, afterPrefix(prefix), after, limit + 1);
   const keys = rows.map((row) => String(row.key));
   const page = keys.slice(0, limit);
   return { keys: page, next: keys.length > limit ? page.at(-1) : undefined };
+}
+
+/** Above every key that begins with the prefix. */
+function afterPrefix(prefix: string): string {
+  return `${prefix}\u{10ffff}`;
 }
 
 /** Files that no row names and that are too old to belong to a write that is under way. */
@@ -287,37 +321,4 @@ function readSecret(path: string, { database }: Disk): Uint8Array {
 
 function isNodeError(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
-}
-
-type Signing = { readonly expiresAt: number; readonly secret: Uint8Array; readonly baseUrl: string };
-
-function toLink(key: string, { fileName, mediaType }: LinkRequest, { expiresAt, secret, baseUrl }: Signing): string {
-  const url = new URL(`${baseUrl}${LINK_PATH}${key}`);
-  const expires = String(expiresAt / 1000);
-  url.searchParams.set("name", fileName);
-  url.searchParams.set("type", mediaType);
-  url.searchParams.set("expires", expires);
-  url.searchParams.set("signature", sign([key, fileName, mediaType, expires], secret));
-  return url.href;
-}
-
-/** JSON keeps the fields apart: joined bare, a name could borrow characters from a key. */
-function sign(fields: readonly string[], secret: Uint8Array): string {
-  return createHmac("sha256", secret).update(JSON.stringify(fields)).digest("hex");
-}
-
-function readLink(url: URL, secret: Uint8Array, clock: Clock): Outcome<LinkedFile> {
-  const key = url.pathname.startsWith(LINK_PATH) ? url.pathname.slice(LINK_PATH.length) : "";
-  const fileName = url.searchParams.get("name") ?? "";
-  const mediaType = url.searchParams.get("type") ?? "";
-  const expires = url.searchParams.get("expires") ?? "";
-  const given = Buffer.from(url.searchParams.get("signature") ?? "");
-  const wanted = Buffer.from(sign([key, fileName, mediaType, expires], secret));
-  if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {
-    return refuse("ACCESS_DENIED", "the link's signature does not fit; ask for the job's report to get a fresh link");
-  }
-  if (clock() >= Number(expires) * 1000) {
-    return refuse("ARTIFACT_EXPIRED", "the link has expired; ask for the job's report to get a fresh one");
-  }
-  return succeed({ key, fileName, mediaType });
 }

@@ -1,19 +1,19 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { Context } from "aws-lambda";
 import { createHttpHandler, type HttpHandler } from "../functions/aws/http/handler.ts";
 import { toProblem } from "../functions/aws/http/response.ts";
 import { MethodNotAllowed } from "../functions/aws/http/router.ts";
-import { Fault, SkillError } from "../functions/contract/fault.ts";
+import { Fault } from "../functions/contract/fault.ts";
 import { toContentDisposition } from "../functions/contract/file-name.ts";
 import type { Clock, Log } from "../functions/contract/ports.ts";
 import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/product.ts";
-import { PINS_FILE, type Pins, parsePinsText } from "../functions/repository/pins.ts";
+import { toLifecycle } from "../functions/contract/store-layout.ts";
+import { readPinsFile } from "../functions/repository/pins-file.ts";
 import { createService } from "../functions/service/service.ts";
-import { type EmbeddedObjectStore, LINK_PATH, openEmbeddedObjectStore } from "./embedded-object-store.ts";
+import { type EmbeddedObjectStore, openEmbeddedObjectStore } from "./embedded-object-store.ts";
+import { LINK_PATH } from "./file-links.ts";
 import { type Target, toHttpEvent } from "./http-event.ts";
 import { type Answer, readBody, refuseConnection, writeAnswer } from "./http-exchange.ts";
 import type { Project } from "./project.ts";
@@ -49,7 +49,8 @@ export async function startLocalServer(options: LocalServerOptions): Promise<Loc
   const { clock, log } = options;
   let port = 0;
   const baseUrl = () => `http://${LOOPBACK}:${port}`;
-  const store = openEmbeddedObjectStore({ directory: options.dataDirectory, clock, baseUrl });
+  const lifecycle = toLifecycle(options.project.settings.artifactDays);
+  const store = openEmbeddedObjectStore({ directory: options.dataDirectory, clock, baseUrl, lifecycle });
   const handler = createHandler(options, store);
   const exchanges = new Set<Promise<void>>();
   const server = createHttpServer(options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS, (request, response) => {
@@ -74,7 +75,7 @@ function createHandler({ project, clock, log }: LocalServerOptions, store: Embed
     randomBytes,
     log,
     skillsRoot,
-    pins: () => readPins(skillsRoot),
+    pins: () => readPinsFile(skillsRoot),
     repositories: settings.repositories,
     approvals: settings.tools,
     limits: settings.limits,
@@ -123,16 +124,6 @@ function once<T>(act: () => T): () => T {
     done ??= { value: act() };
     return done.value;
   };
-}
-
-/** Throws `SkillError`, which refuses every repository; the service stays up. */
-export function readPins(skillsRoot: string): Pins {
-  try {
-    return parsePinsText(readFileSync(join(skillsRoot, PINS_FILE), "utf8"));
-  } catch (error) {
-    if (error instanceof Fault) throw error;
-    throw new SkillError(`${PINS_FILE} cannot be read; write it with skillbroker pin`, { cause: error });
-  }
 }
 
 async function listen(server: Server, port: number): Promise<number> {

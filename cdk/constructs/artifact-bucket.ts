@@ -2,6 +2,7 @@ import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from "aws-cdk-lib/aws-s3";
 import { Construct } from "constructs";
+import { ARTIFACTS_PREFIX, JOBS_PREFIX, toLifecycle } from "../../functions/contract/store-layout.ts";
 
 /**
  * Artifacts and job records. Nobody reaches them but the function and whoever holds a link that it signed; files go
@@ -20,8 +21,11 @@ export class ArtifactBucket extends Construct {
       objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
       removalPolicy: RemovalPolicy.RETAIN,
       lifecycleRules: [
-        { id: "expire-artifacts", prefix: ARTIFACTS, expiration: Duration.days(artifactDays) },
-        { id: "expire-jobs", prefix: JOBS, expiration: Duration.days(artifactDays + RECORD_DAYS) },
+        ...toLifecycle(artifactDays).map(({ prefix, days }) => ({
+          id: `expire-${prefix.replace("/", "")}`,
+          prefix,
+          expiration: Duration.days(days),
+        })),
         { id: "abort-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
       ],
     });
@@ -30,7 +34,7 @@ export class ArtifactBucket extends Construct {
   /** What the job store does and nothing else: records are written anew, never deleted. */
   accessStatements(): readonly PolicyStatement[] {
     const { bucket } = this;
-    const prefixes = [ARTIFACTS, JOBS].map((prefix) => `${prefix}*`);
+    const prefixes = [ARTIFACTS_PREFIX, JOBS_PREFIX].map((prefix) => `${prefix}*`);
     return [
       new PolicyStatement({
         sid: "ReadAndWriteObjects",
@@ -40,7 +44,7 @@ export class ArtifactBucket extends Construct {
       new PolicyStatement({
         sid: "DeleteArtifacts",
         actions: ["s3:DeleteObject"],
-        resources: [bucket.arnForObjects(`${ARTIFACTS}*`)],
+        resources: [bucket.arnForObjects(`${ARTIFACTS_PREFIX}*`)],
       }),
       new PolicyStatement({
         sid: "ListObjects",
@@ -53,10 +57,3 @@ export class ArtifactBucket extends Construct {
     ];
   }
 }
-
-/** Key prefixes of `functions/job/job-store.ts`. */
-const ARTIFACTS = "artifacts/";
-const JOBS = "jobs/";
-
-/** Days that a record outlives its files, so that a report can still say what they were. */
-const RECORD_DAYS = 30;

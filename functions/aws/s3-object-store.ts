@@ -32,7 +32,7 @@ const MAX_SESSION_LINK_SECONDS = 3600;
 
 /**
  * The SDK waits for ever by default, and a `requestTimeout` alone only writes a warning. Three attempts of two seconds
- * let a hung S3 fail while the function, which stops at 28 s, still has time to say so; S3 itself advises to retry
+ * let a hung S3 fail while the function still has time to say so; S3 itself advises to retry
  * after two seconds. `socketTimeout` ends a body that stops coming.
  */
 export const S3_TIMEOUTS = {

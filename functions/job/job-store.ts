@@ -2,6 +2,7 @@ import { ARTIFACT_EXTENSIONS, type Artifact } from "../contract/artifact.ts";
 import { Fault } from "../contract/fault.ts";
 import { JobRecord } from "../contract/job.ts";
 import type { ObjectStore } from "../contract/ports.ts";
+import { ARTIFACTS_PREFIX, JOBS_PREFIX } from "../contract/store-layout.ts";
 import { isJobId } from "./ids.ts";
 
 /**
@@ -16,11 +17,11 @@ const JSON_TYPE = "application/json";
 export type StoredJob = { readonly record: JobRecord; readonly etag: string };
 
 export function jobKey(owner: string, jobId: string): string {
-  return `jobs/${owner}/${jobId}.json`;
+  return `${JOBS_PREFIX}${owner}/${jobId}.json`;
 }
 
 export function artifactKey(owner: string, jobId: string, artifactId: string, mediaType: string): string {
-  return `artifacts/${owner}/${jobId}-${artifactId}.${ARTIFACT_EXTENSIONS.get(mediaType) ?? "bin"}`;
+  return `${ARTIFACTS_PREFIX}${owner}/${jobId}-${artifactId}.${ARTIFACT_EXTENSIONS.get(mediaType) ?? "bin"}`;
 }
 
 export async function putArtifact(store: ObjectStore, key: string, artifact: Artifact): Promise<void> {
@@ -65,7 +66,7 @@ export async function listJobIds(
   owner: string,
   page: { readonly limit: number; readonly after?: string | undefined },
 ): Promise<{ readonly ids: readonly string[]; readonly next: string | undefined }> {
-  const prefix = `jobs/${owner}/`;
+  const prefix = `${JOBS_PREFIX}${owner}/`;
   const after = page.after === undefined ? undefined : jobKey(owner, page.after);
   const { keys, next } = await store.list(prefix, { limit: page.limit, after });
   const toId = (key: string) => key.slice(prefix.length).replace(/\.json$/, "");

@@ -4,8 +4,8 @@ import { SKILL_HANDLERS } from "../../functions/handlers/table.ts";
 import { describeSkillRepository } from "../../functions/repository/describe.ts";
 import { loadRepositories } from "../../functions/repository/load.ts";
 import { DIRECTORY_NAME } from "../../functions/repository/pins.ts";
+import { readPinsFile } from "../../functions/repository/pins-file.ts";
 import { quoted, toVisibleLines } from "../../functions/repository/printable.ts";
-import { readPins } from "../server.ts";
 import { type Command, type CommandContext, printJson } from "./command.ts";
 import { expectOk } from "./expect-ok.ts";
 
@@ -26,7 +26,7 @@ export const describe: Command = {
 
 async function describeRepositories(context: CommandContext): Promise<number> {
   const { skillsRoot, settings } = context.project();
-  const pins = () => readPins(skillsRoot);
+  const pins = () => readPinsFile(skillsRoot);
   const statuses = loadRepositories({
     root: skillsRoot,
     pins,

@@ -3,8 +3,8 @@ import { join, resolve } from "node:path";
 import { Fault } from "../../functions/contract/fault.ts";
 import { findUnpinnable, pinsOf } from "../../functions/repository/pin.ts";
 import { formatPins, PINS_FILE, type Pins } from "../../functions/repository/pins.ts";
+import { readPinsFile } from "../../functions/repository/pins-file.ts";
 import { formatDifference } from "../../functions/repository/verify.ts";
-import { readPins } from "../server.ts";
 import { findRefusals, readTreeAt } from "./check-repositories.ts";
 import { type Command, printJson } from "./command.ts";
 
@@ -45,7 +45,7 @@ const NOTHING_TO_PIN = "there is no skill; give the directory that holds one dir
 /** The pins that are there; none when the file is missing or damaged, so that everything counts as added. */
 function readPresent(root: string): Pins {
   try {
-    return readPins(root);
+    return readPinsFile(root);
   } catch (error) {
     if (error instanceof Fault) return new Map();
     throw error;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
+import { readPinsFile } from "../../functions/repository/pins-file.ts";
 import { findDifferences, formatDifference } from "../../functions/repository/verify.ts";
-import { readPins } from "../server.ts";
 import { findRefusals, readTreeAt } from "./check-repositories.ts";
 import { type Command, printJson } from "./command.ts";
 
@@ -16,7 +16,7 @@ export const verify: Command = {
     const [directory] = context.words;
     const root = directory === undefined ? context.project().skillsRoot : resolve(context.cwd, directory);
     const tree = readTreeAt(root);
-    const pins = readPins(root);
+    const pins = readPinsFile(root);
     const differences = findDifferences(tree, pins).map(({ path, reason }) => ({ path, reason }));
     const refusals = differences.length > 0 ? [] : await findRefusals(root, pins);
     const ok = differences.length === 0 && refusals.length === 0;

@@ -9,8 +9,8 @@ import type { FaultCode } from "../../functions/contract/fault.ts";
 import type { LimitsInput } from "../../functions/contract/limits.ts";
 import type { Log, ObjectStore } from "../../functions/contract/ports.ts";
 import type { AuthMode } from "../../functions/contract/settings.ts";
+import { readPinsFile } from "../../functions/repository/pins-file.ts";
 import { createService } from "../../functions/service/service.ts";
-import { readPins } from "../../local/server.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 import { createMemoryObjectStore, type MemoryObjectStore } from "./memory-object-store.ts";
 
@@ -116,7 +116,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     randomBytes,
     log,
     skillsRoot: SKILLS_ROOT,
-    pins: () => readPins(SKILLS_ROOT),
+    pins: () => readPinsFile(SKILLS_ROOT),
     approvals: options.approvals ?? ["local"],
     limits: options.limits ?? {},
     artifactDays: options.artifactDays ?? 7,

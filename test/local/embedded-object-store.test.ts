@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { LifecycleRule } from "../../functions/contract/store-layout.ts";
 import { type EmbeddedObjectStore, openEmbeddedObjectStore } from "../../local/embedded-object-store.ts";
 import { createManualClock } from "../kit/manual-clock.ts";
 import "../kit/to-fail.ts";
@@ -37,8 +38,9 @@ afterEach(() => {
   rmSync(parent, { recursive: true });
 });
 
-function open(): EmbeddedObjectStore {
-  const store = openEmbeddedObjectStore({ directory, clock: clock.now, baseUrl: () => "http://127.0.0.1:8787" });
+function open(lifecycle: readonly LifecycleRule[] = []): EmbeddedObjectStore {
+  const baseUrl = () => "http://127.0.0.1:8787";
+  const store = openEmbeddedObjectStore({ directory, clock: clock.now, baseUrl, lifecycle });
   opened.push(store);
   return store;
 }
@@ -128,6 +130,44 @@ describe("the disk", () => {
     mkdirSync(old);
     expect(await putText(store, "a", "two")).toMatchObject({ stored: true });
     expect(await textAt(store, "a")).toBe("two");
+  });
+});
+
+describe("what has a lifecycle", () => {
+  const DAY_MS = 24 * HOUR_MS;
+  const RULES = [{ prefix: "artifacts/", days: 7 }];
+  const keysOf = async (store: EmbeddedObjectStore) => (await store.list("", { limit: 10 })).keys;
+
+  test("is gone at the start after its days, content included, and not a millisecond sooner", async () => {
+    await putText(open(RULES), "artifacts/a", "old");
+    clock.advance(7 * DAY_MS - 1);
+    expect(await keysOf(open(RULES))).toEqual(["artifacts/a"]);
+    clock.advance(1);
+    expect(await keysOf(open(RULES))).toEqual([]);
+    expect(contents()).toEqual([]);
+  });
+
+  test("is gone from a store that stays open, at a later write", async () => {
+    const store = open(RULES);
+    await putText(store, "artifacts/a", "old");
+    clock.advance(7 * DAY_MS);
+    await putText(store, "artifacts/b", "new");
+    expect(await keysOf(store)).toEqual(["artifacts/b"]);
+  });
+
+  test("counts from the last time it was written", async () => {
+    const store = open(RULES);
+    await putText(store, "artifacts/a", "first");
+    clock.advance(6 * DAY_MS);
+    await putText(store, "artifacts/a", "second");
+    clock.advance(6 * DAY_MS);
+    expect(await keysOf(open(RULES))).toEqual(["artifacts/a"]);
+  });
+
+  test("leaves everything else, whatever its age", async () => {
+    await putText(open(RULES), "jobs/a", "record");
+    clock.advance(1_000 * DAY_MS);
+    expect(await keysOf(open(RULES))).toEqual(["jobs/a"]);
   });
 });
 

@@ -1,0 +1,19 @@
+/** Where things are in the object store, and for how long: one place for the code, the bucket and one machine's store. */
+
+/** Begins the key of every file that a job made. */
+export const ARTIFACTS_PREFIX = "artifacts/";
+/** Begins the key of every job record. */
+export const JOBS_PREFIX = "jobs/";
+
+/** Days that a record outlives its files, so that a report can still say what they were. */
+const RECORD_DAYS = 30;
+
+export type LifecycleRule = { readonly prefix: string; readonly days: number };
+
+/** What is removed by itself, how many days after it was written. */
+export function toLifecycle(artifactDays: number): readonly LifecycleRule[] {
+  return [
+    { prefix: ARTIFACTS_PREFIX, days: artifactDays },
+    { prefix: JOBS_PREFIX, days: artifactDays + RECORD_DAYS },
+  ];
+}
