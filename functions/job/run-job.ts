@@ -1,21 +1,14 @@
 import type { ArgumentChecker } from "../broker/argument-schema.ts";
-import { admitByOperator, type CallOutcome, ToolBroker } from "../broker/broker.ts";
+import { ToolBroker } from "../broker/broker.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import {
-  Fault,
-  type FaultCode,
-  type Outcome,
-  refuse,
-  succeed,
-  toWireFault,
-  type Violation,
-} from "../contract/fault.ts";
-import type { ArtifactRecord, CallAudit, CallResult, JobRecord, JobRequest } from "../contract/job.ts";
-import { type Limits, narrowLimits } from "../contract/limits.ts";
+import { Fault, type FaultCode, type Outcome, refuse, succeed } from "../contract/fault.ts";
+import type { ArtifactRecord, JobRecord, JobRequest } from "../contract/job.ts";
+import type { Limits } from "../contract/limits.ts";
 import type { Clock, HandlerRunner, Log, ObjectStore, RandomBytes } from "../contract/ports.ts";
-import { parseToolRef, type ToolRef } from "../contract/tool.ts";
 import { createJobId } from "./ids.ts";
+import { type FinishedJob, type RanCall, toRecord } from "./job-record.ts";
 import { artifactKey, MAX_RECORD_BYTES, putArtifact, putNewJob, recordByteCount } from "./job-store.ts";
+import { findRefusedCall, type Plan, planJob } from "./plan-job.ts";
 
 /**
  * Runs a job: admits it whole, runs its calls in order through one broker, stores what they made, then the record.
@@ -34,10 +27,6 @@ export type JobContext = {
   readonly log: Log;
 };
 
-type NamedCall = { readonly id: string; readonly ref: ToolRef; readonly arguments: Readonly<Record<string, unknown>> };
-type Plan = { readonly calls: readonly NamedCall[]; readonly limits: Limits; readonly allowed: ReadonlySet<ToolRef> };
-type Ran = { readonly call: NamedCall; readonly ran: CallOutcome };
-
 /** Input was refused before or by the handler: nothing was done, so a job of nothing else is refused as a whole. */
 const INPUT_FAULTS: ReadonlySet<FaultCode> = new Set(["TOOL_INPUT_INVALID", "PAYLOAD_TOO_LARGE"]);
 
@@ -54,7 +43,7 @@ export async function runJob(owner: string, request: JobRequest, context: JobCon
   const broker = createBroker(planned.value, createdAt, context);
   const refused = findRefusedCall(calls, broker);
   if (refused !== undefined) return { ok: false, fault: refused };
-  const ran: Ran[] = [];
+  const ran: RanCall[] = [];
   for (const call of calls) ran.push({ call, ran: await broker.call({ ref: call.ref, arguments: call.arguments }) });
   const unusable = findRefusedInput(ran);
   if (unusable !== undefined) return { ok: false, fault: unusable };
@@ -70,7 +59,7 @@ function createBroker({ allowed, limits }: Plan, createdAt: number, context: Job
 
 /** Files first, then the record. */
 async function keepJob(
-  job: Omit<Finished, "artifacts" | "finishedAt">,
+  job: Omit<FinishedJob, "artifacts" | "finishedAt">,
   { store, clock }: JobContext,
 ): Promise<Outcome<JobRecord>> {
   const artifacts = await storeArtifacts(job.ran, { owner: job.owner, jobId: job.jobId, store });
@@ -84,95 +73,7 @@ async function keepJob(
   return succeed(record);
 }
 
-function planJob(request: JobRequest, { catalog, limits: operator }: JobContext): Outcome<Plan> {
-  const limits = narrowLimits(operator, request.limits ?? {});
-  if (!limits.ok) return limits;
-  const calls = nameCalls(request);
-  if (calls.length > operator.max_calls) {
-    const message = `at most ${operator.max_calls} calls a job, got ${calls.length}`;
-    return refuse("REQUEST_INVALID", message, { violations: [{ path: "/calls", message }] });
-  }
-  const violations = findIdTwins(calls);
-  if (violations.length > 0) return refuse("REQUEST_INVALID", "call ids must differ", { violations });
-  const allowed = allowedRefs(request, calls, catalog);
-  return allowed.ok ? succeed({ calls, limits: limits.value, allowed: allowed.value }) : allowed;
-}
-
-/** c1, c2, … where no id is given; one that the caller gave to another call is passed over. */
-function nameCalls({ calls }: JobRequest): readonly NamedCall[] {
-  const given = new Set(calls.flatMap(({ id }) => id ?? []));
-  const freeId = (number: number): string => (given.has(`c${number}`) ? freeId(number + calls.length) : `c${number}`);
-  return calls.map((call, index) => ({ id: call.id ?? freeId(index + 1), ref: call.tool, arguments: call.arguments }));
-}
-
-function findIdTwins(calls: readonly NamedCall[]): readonly Violation[] {
-  const first = new Map<string, number>();
-  return calls.flatMap(({ id }, index) => {
-    const twin = first.get(id);
-    first.set(id, twin ?? index);
-    return twin === undefined
-      ? []
-      : [{ path: `/calls/${index}/id`, message: `"${id}" is already the id of call ${twin + 1}` }];
-  });
-}
-
-/** What the job allows: the refs it lists and its skills' tool sets; left out, what its calls name. */
-function allowedRefs(
-  request: JobRequest,
-  calls: readonly NamedCall[],
-  catalog: Catalog,
-): Outcome<ReadonlySet<ToolRef>> {
-  const { allowed_tools: tools, allowed_skills: skills } = request;
-  if (tools === undefined && skills === undefined) return succeed(new Set(calls.map(({ ref }) => ref)));
-  const allowed = new Set(tools ?? []);
-  const refused = findRefused(
-    tools ?? [],
-    (index) => `/allowed_tools/${index}`,
-    (ref) => admitByOperator(ref, { tools: catalog.tools, operatorPolicy: catalog.policy }),
-  );
-  if (refused !== undefined) return { ok: false, fault: refused };
-  try {
-    for (const name of skills ?? []) for (const ref of skillRefs(name, catalog)) allowed.add(ref);
-  } catch (error) {
-    if (error instanceof Fault) return { ok: false, fault: error };
-    throw error;
-  }
-  return succeed(allowed);
-}
-
-/** A callable skill allows itself and its tool set. */
-function skillRefs(name: string, { skills }: Catalog): readonly ToolRef[] {
-  const own = skills.get(name).callable?.ref;
-  const named = skills.resolve(name).uses.flatMap(({ ref }) => parseToolRef(ref) ?? []);
-  return own === undefined ? named : [own, ...named];
-}
-
-/** The first refused ref decides the code; every refused one is listed under the pointer that `pathOf` gives. */
-function findRefused(
-  refs: readonly ToolRef[],
-  pathOf: (index: number) => string,
-  admit: (ref: ToolRef) => Outcome<unknown>,
-): Fault | undefined {
-  const refused = refs.flatMap((ref, index) => {
-    const admitted = admit(ref);
-    return admitted.ok ? [] : [{ path: pathOf(index), fault: admitted.fault }];
-  });
-  const [first] = refused;
-  if (first === undefined) return undefined;
-  const violations = refused.map(({ path, fault }) => ({ path, message: fault.message }));
-  return new Fault(first.fault.code, first.fault.message, { violations });
-}
-
-function findRefusedCall(calls: readonly NamedCall[], broker: ToolBroker): Fault | undefined {
-  const refs = calls.map(({ ref }) => ref);
-  return findRefused(
-    refs,
-    (index) => `/calls/${index}/tool`,
-    (ref) => broker.admit(ref),
-  );
-}
-
-function findRefusedInput(ran: readonly Ran[]): Fault | undefined {
+function findRefusedInput(ran: readonly RanCall[]): Fault | undefined {
   const faults = ran.flatMap(({ ran: { outcome } }) =>
     outcome.ok || !INPUT_FAULTS.has(outcome.fault.code) ? [] : [outcome.fault],
   );
@@ -186,7 +87,7 @@ function findRefusedInput(ran: readonly Ran[]): Fault | undefined {
   return new Fault(first.code, first.message, { violations, cause: first });
 }
 
-function logDefects(ran: readonly Ran[], jobId: string, log: Log): void {
+function logDefects(ran: readonly RanCall[], jobId: string, log: Log): void {
   for (const {
     call,
     ran: { outcome },
@@ -201,7 +102,7 @@ function logDefects(ran: readonly Ran[], jobId: string, log: Log): void {
 type Destination = { readonly owner: string; readonly jobId: string; readonly store: ObjectStore };
 
 async function storeArtifacts(
-  ran: readonly Ran[],
+  ran: readonly RanCall[],
   { owner, jobId, store }: Destination,
 ): Promise<readonly ArtifactRecord[]> {
   const made = ran.flatMap(({ call, ran: { outcome } }) =>
@@ -217,64 +118,4 @@ async function storeArtifacts(
       return { artifact_id: artifactId, call_id: call.id, ...facts, key };
     }),
   );
-}
-
-type Finished = {
-  readonly owner: string;
-  readonly jobId: string;
-  readonly createdAt: number;
-  readonly finishedAt: number;
-  readonly ran: readonly Ran[];
-  readonly artifacts: readonly ArtifactRecord[];
-  readonly limits: Limits;
-  readonly catalog: Catalog;
-};
-
-function toRecord({ owner, jobId, createdAt, finishedAt, ran, artifacts, limits, catalog }: Finished): JobRecord {
-  const succeeded = ran.filter(({ ran: { outcome } }) => outcome.ok).length;
-  const audit = ran.map((each) => toAudit(each));
-  return {
-    version: 1,
-    job_id: jobId,
-    owner,
-    status: succeeded === ran.length ? "succeeded" : succeeded === 0 ? "failed" : "partial",
-    created_at: new Date(createdAt).toISOString(),
-    finished_at: new Date(finishedAt).toISOString(),
-    results: ran.map((each) => toResult(each, artifacts)),
-    artifacts: [...artifacts],
-    usage: {
-      calls: ran.length,
-      duration_ms: Math.max(0, Math.round(finishedAt - createdAt)),
-      output_bytes: audit.reduce((sum, { output_bytes }) => sum + output_bytes, 0),
-      artifact_bytes: audit.reduce((sum, { artifact_bytes }) => sum + artifact_bytes, 0),
-    },
-    catalog_generation: catalog.generation,
-    link_seconds: limits.link_seconds,
-    audit,
-  };
-}
-
-function toResult({ call, ran: { outcome } }: Ran, artifacts: readonly ArtifactRecord[]): CallResult {
-  const named = { call_id: call.id, tool: call.ref };
-  if (!outcome.ok) {
-    const { code, message, errors } = toWireFault(outcome.fault);
-    return { ...named, ok: false, error: { code, message, ...(errors === undefined ? {} : { errors: [...errors] }) } };
-  }
-  const artifact = artifacts.find(({ call_id }) => call_id === call.id);
-  const lifted = artifact === undefined ? {} : { artifact_id: artifact.artifact_id };
-  return { ...named, ok: true, output: { ...outcome.value.output, ...lifted } };
-}
-
-function toAudit({ call, ran }: Ran): CallAudit {
-  const { outcome } = ran;
-  return {
-    call_id: call.id,
-    ref: call.ref,
-    definition_digest: ran.definitionDigest,
-    arguments_digest: ran.argumentsDigest,
-    outcome: outcome.ok ? "ok" : outcome.fault.code,
-    duration_ms: ran.durationMs,
-    output_bytes: outcome.ok ? outcome.value.outputBytes : 0,
-    artifact_bytes: outcome.ok ? (outcome.value.artifact?.bytes.length ?? 0) : 0,
-  };
 }

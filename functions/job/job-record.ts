@@ -1,0 +1,80 @@
+import type { CallOutcome } from "../broker/broker.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import { toWireFault } from "../contract/fault.ts";
+import type { ArtifactRecord, CallAudit, CallResult, JobRecord } from "../contract/job.ts";
+import type { Limits } from "../contract/limits.ts";
+import type { NamedCall } from "./plan-job.ts";
+
+/** What is kept of a job that ran. */
+
+export type RanCall = { readonly call: NamedCall; readonly ran: CallOutcome };
+
+export type FinishedJob = {
+  readonly owner: string;
+  readonly jobId: string;
+  readonly createdAt: number;
+  readonly finishedAt: number;
+  readonly ran: readonly RanCall[];
+  readonly artifacts: readonly ArtifactRecord[];
+  readonly limits: Limits;
+  readonly catalog: Catalog;
+};
+
+/** The record: what the report shows, and an audit of digests instead of contents. */
+export function toRecord({
+  owner,
+  jobId,
+  createdAt,
+  finishedAt,
+  ran,
+  artifacts,
+  limits,
+  catalog,
+}: FinishedJob): JobRecord {
+  const succeeded = ran.filter(({ ran: { outcome } }) => outcome.ok).length;
+  const audit = ran.map((each) => toAudit(each));
+  return {
+    version: 1,
+    job_id: jobId,
+    owner,
+    status: succeeded === ran.length ? "succeeded" : succeeded === 0 ? "failed" : "partial",
+    created_at: new Date(createdAt).toISOString(),
+    finished_at: new Date(finishedAt).toISOString(),
+    results: ran.map((each) => toResult(each, artifacts)),
+    artifacts: [...artifacts],
+    usage: {
+      calls: ran.length,
+      duration_ms: Math.max(0, Math.round(finishedAt - createdAt)),
+      output_bytes: audit.reduce((sum, { output_bytes }) => sum + output_bytes, 0),
+      artifact_bytes: audit.reduce((sum, { artifact_bytes }) => sum + artifact_bytes, 0),
+    },
+    catalog_generation: catalog.generation,
+    link_seconds: limits.link_seconds,
+    audit,
+  };
+}
+
+function toResult({ call, ran: { outcome } }: RanCall, artifacts: readonly ArtifactRecord[]): CallResult {
+  const named = { call_id: call.id, tool: call.ref };
+  if (!outcome.ok) {
+    const { code, message, errors } = toWireFault(outcome.fault);
+    return { ...named, ok: false, error: { code, message, ...(errors === undefined ? {} : { errors: [...errors] }) } };
+  }
+  const artifact = artifacts.find(({ call_id }) => call_id === call.id);
+  const lifted = artifact === undefined ? {} : { artifact_id: artifact.artifact_id };
+  return { ...named, ok: true, output: { ...outcome.value.output, ...lifted } };
+}
+
+function toAudit({ call, ran }: RanCall): CallAudit {
+  const { outcome } = ran;
+  return {
+    call_id: call.id,
+    ref: call.ref,
+    definition_digest: ran.definitionDigest,
+    arguments_digest: ran.argumentsDigest,
+    outcome: outcome.ok ? "ok" : outcome.fault.code,
+    duration_ms: ran.durationMs,
+    output_bytes: outcome.ok ? outcome.value.outputBytes : 0,
+    artifact_bytes: outcome.ok ? (outcome.value.artifact?.bytes.length ?? 0) : 0,
+  };
+}
