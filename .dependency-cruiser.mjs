@@ -1,5 +1,5 @@
 // Who may import whom. One direction of flow: contract <- repository, handlers, broker, mcp, aws <- catalog <- job
-// <- service <- entry points. Type-only imports count, because a type that crosses a border is what couples two sides.
+// <- wiring <- entry points. Type-only imports count, because a type that crosses a border is what couples two sides.
 // test/architecture/imports.test.ts runs these rules and plants a violation of each, to show that it fires.
 
 const AWS_PACKAGES =
@@ -17,7 +17,7 @@ function sees(folder, folders) {
   const seen = [folder, ...folders].join("|");
   return forbid(
     `${folder}-folders`,
-    `functions/${folder} may import ${folders.join(", ") || "no other folder of functions"}. Move what both sides need into contract, or pass it in as an argument from functions/service or an entry point.`,
+    `functions/${folder} may import ${folders.join(", ") || "no other folder of functions"}. Move what both sides need into contract, or pass it in as an argument from functions/wiring or an entry point.`,
     { path: `^functions/${folder}/` },
     { path: "^functions/", pathNot: `^functions/(${seen})/` },
   );
@@ -79,13 +79,13 @@ const rules = [
   ...["repository", "handlers", "broker", "mcp", "aws"].map((folder) => sees(folder, ["contract"])),
   sees("catalog", ["contract", "repository", "handlers", "broker"]),
   sees("job", ["contract", "catalog", "broker"]),
-  sees("service", ["contract", "repository", "handlers", "broker", "catalog", "job"]),
+  sees("wiring", ["contract", "repository", "handlers", "broker", "catalog", "job"]),
   forbid(
     "folders-have-a-rule",
     "This folder of functions, or file beside the folders, has no import rule. Add one to .dependency-cruiser.mjs.",
     {
       path: "^functions/",
-      pathNot: ["^functions/(contract|repository|handlers|broker|mcp|aws|catalog|job|service)/", ENTRY_POINT],
+      pathNot: ["^functions/(contract|repository|handlers|broker|mcp|aws|catalog|job|wiring)/", ENTRY_POINT],
     },
     {},
   ),
@@ -94,7 +94,7 @@ const rules = [
   uses("broker", ["zod", "ajv", "re2js"]),
   uses("mcp", ["zod", "@modelcontextprotocol"]),
   uses("aws", ["zod", "@aws-sdk", "@smithy", "@middy", "aws-lambda"]),
-  ...["catalog", "job", "service"].map((folder) => uses(folder, ["zod"])),
+  ...["catalog", "job", "wiring"].map((folder) => uses(folder, ["zod"])),
   forbid(
     "handlers-are-pure",
     "A handler is a function of its arguments and its skill: no files, no network, no processes. node:zlib is allowed because it only computes.",

@@ -9,5 +9,5 @@ export const INTEGRATION_SECONDS = 29;
 
 export const FUNCTION_SECONDS = 26;
 
-/** Leaves the function time to store what the job made and to write its record. */
+/** Leaves the function time to store what the job made and to write its record, while the store answers promptly. */
 export const MAX_JOB_TIMEOUT_MS = 22_000;

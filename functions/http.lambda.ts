@@ -6,14 +6,15 @@ import { createS3Client, createS3ObjectStore } from "./aws/s3-object-store.ts";
 import { HttpEnv, parseEnv } from "./contract/env.ts";
 import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "./contract/product.ts";
 import { parsePins } from "./repository/pins.ts";
-import { createJsonLog } from "./service/json-log.ts";
-import { createService } from "./service/service.ts";
+import { createApi } from "./wiring/create-api.ts";
+import { createJsonLog } from "./wiring/json-log.ts";
 
 const env = parseEnv(HttpEnv, process.env);
 const clock = () => Date.now();
-const log = createJsonLog((line) => console.log(line));
+// Not console.log: Lambda would write a time, an id and INFO before each line, and no filter could read it as JSON.
+const log = createJsonLog((line) => process.stdout.write(`${line}\n`));
 
-const api = createService({
+const api = createApi({
   store: createS3ObjectStore({ client: createS3Client(), bucket: env.BUCKET_NAME, clock }),
   clock,
   randomBytes,

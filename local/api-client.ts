@@ -76,7 +76,10 @@ function reasonOf(error: unknown): string {
 }
 
 function toLinkFault(status: number): Fault {
-  if (status === 410) return new Fault("ARTIFACT_EXPIRED", "the download link has expired; ask for the job again");
+  // One machine says 410; S3 says 403 to a link that is over or was changed.
+  if (status === 410 || status === 403) {
+    return new Fault("ARTIFACT_EXPIRED", "the download link has expired or was changed; ask for the job again");
+  }
   return new Fault("ARTIFACT_NOT_FOUND", `the download link answered ${status}`);
 }
 

@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { Fault, toWireFault, type Violation } from "../functions/contract/fault.ts";
 import { PRODUCT_VERSION } from "../functions/contract/product.ts";
-import { createJsonLog } from "../functions/service/json-log.ts";
+import { createJsonLog } from "../functions/wiring/json-log.ts";
 import { type ApiClient, createApiClient } from "./api-client.ts";
 import {
   type Command,

@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { JobReport } from "../functions/contract/job.ts";
 import { firstCodePoints } from "../functions/contract/text.ts";
 import { MAX_PDF_BODY } from "../functions/handlers/create-pdf.ts";
-import { createJsonLog } from "../functions/service/json-log.ts";
+import { createJsonLog } from "../functions/wiring/json-log.ts";
 import { createApiClient } from "./api-client.ts";
 import { expectOk } from "./commands/expect-ok.ts";
 import { saveArtifacts } from "./commands/save-artifacts.ts";

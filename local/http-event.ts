@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { APIGatewayProxyEventV2WithIAMAuthorizer } from "aws-lambda";
+import { decodeUtf8 } from "../functions/contract/text.ts";
 
 /** A request as API Gateway delivers it (HTTP API, payload format 2.0), for a caller signed in with IAM. */
 
@@ -83,20 +84,12 @@ function joinedQuery(query: string): Record<string, string> | undefined {
   return joined.length === 0 ? undefined : Object.fromEntries(joined);
 }
 
+/** What is no UTF-8 goes as base64: the handler must see the bytes that were sent, and refuse them. */
 function toBody(bytes: Uint8Array, type: string): { body?: string; isBase64Encoded: boolean } {
   if (bytes.length === 0) return { isBase64Encoded: false };
   const text = TEXT_TYPE.test(type) ? decodeUtf8(bytes) : undefined;
   if (text !== undefined) return { body: text, isBase64Encoded: false };
   return { body: Buffer.from(bytes).toString("base64"), isBase64Encoded: true };
-}
-
-/** Undefined when it is no UTF-8: the handler must see the bytes that were sent, and refuse them. */
-function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 /** `12/Mar/2020:19:03:58 +0000`, the Common Log Format that the gateway writes. */

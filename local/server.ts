@@ -11,7 +11,7 @@ import type { Clock, Log } from "../functions/contract/ports.ts";
 import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/product.ts";
 import { toLifecycle } from "../functions/contract/store-layout.ts";
 import { readPinsFile } from "../functions/repository/pins-file.ts";
-import { createService } from "../functions/service/service.ts";
+import { createApi } from "../functions/wiring/create-api.ts";
 import { type EmbeddedObjectStore, openEmbeddedObjectStore } from "./embedded-object-store.ts";
 import { LINK_PATH } from "./file-links.ts";
 import { type Target, toHttpEvent } from "./http-event.ts";
@@ -69,7 +69,7 @@ export async function startLocalServer(options: LocalServerOptions): Promise<Loc
 
 function createHandler({ project, clock, log }: LocalServerOptions, store: EmbeddedObjectStore): HttpHandler {
   const { settings, skillsRoot } = project;
-  const api = createService({
+  const api = createApi({
     store,
     clock,
     randomBytes,

@@ -1,7 +1,7 @@
 import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { Architecture, Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
-import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { FilterPattern, LogGroup, MetricFilter, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import type { HttpEnv } from "../../functions/contract/env.ts";
 import type { OperatorSettings } from "../../functions/contract/settings.ts";
@@ -30,6 +30,7 @@ export class HttpFunction extends Construct {
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
     });
+    countInLog(this, logGroup);
     const role = new Role(this, "Role", {
       assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
       inlinePolicies: { Store: new PolicyDocument({ statements: [...store.accessStatements()] }) },
@@ -49,6 +50,26 @@ export class HttpFunction extends Construct {
         BUCKET_NAME: store.bucket.bucketName,
         ...toEnvironment(settings),
       } satisfies Record<keyof HttpEnv, string>,
+    });
+  }
+}
+
+const METRIC_NAMESPACE = "skillbroker";
+
+/** Counted from the log, so that the function calls nothing for it; 0 where there is nothing to count, so that silence shows. */
+function countInLog(scope: Construct, logGroup: LogGroup): void {
+  const counted = [
+    { metricName: "RepositoryRefused", filterPattern: FilterPattern.stringValue("$.code", "=", "REPOSITORY_REFUSED") },
+    { metricName: "Errors", filterPattern: FilterPattern.stringValue("$.level", "=", "error") },
+  ];
+  for (const { metricName, filterPattern } of counted) {
+    new MetricFilter(scope, metricName, {
+      logGroup,
+      metricNamespace: METRIC_NAMESPACE,
+      metricName,
+      filterPattern,
+      metricValue: "1",
+      defaultValue: 0,
     });
   }
 }

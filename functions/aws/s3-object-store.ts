@@ -25,8 +25,8 @@ export type S3ObjectStoreOptions = { readonly client: S3Client; readonly bucket:
 /** S3 refuses to sign for longer (Signature Version 4). */
 const MAX_LINK_SECONDS = 7 * 24 * 3600;
 /**
- * Lambda's environment has a role's credentials without their end. A role session lives an hour at the least, and a
- * longer promise could not be kept.
+ * Lambda's environment has a role's credentials without their end. An hour is a judgement, not a measurement: how much
+ * of the session is left cannot be known, and a longer promise would be the likelier to be broken.
  */
 const MAX_SESSION_LINK_SECONDS = 3600;
 
@@ -42,6 +42,8 @@ export const S3_TIMEOUTS = {
   throwOnRequestTimeout: true,
 } as const;
 const MAX_ATTEMPTS = 3;
+/** Times that a write is sent again because S3 had another one to the same key under way. */
+const MAX_CONFLICTS = 3;
 
 /**
  * Both checksum settings at once: with the SDK's defaults every link carries a checksum parameter, and with only one of
@@ -85,22 +87,29 @@ export function createS3ObjectStore(options: S3ObjectStoreOptions): ObjectStore 
 async function put(request: PutRequest, options: S3ObjectStoreOptions): Promise<PutResult> {
   const { key, bytes, mediaType, condition } = request;
   const writeId = randomUUID();
-  const command = new PutObjectCommand({
-    Bucket: options.bucket,
-    Key: key,
-    Body: bytes,
-    ContentType: mediaType,
-    ChecksumSHA256: createHash("sha256").update(bytes).digest("base64"),
-    Metadata: { [WRITE_ID]: writeId },
-    ...toHeaders(condition),
-  });
-  try {
-    const { ETag = "" } = await options.client.send(command);
-    return { stored: true, etag: ETag };
-  } catch (error) {
-    if (!(error instanceof S3ServiceException) || !isConditionFailure(error, condition)) throw error;
-    const attempts = error.$metadata.attempts ?? 1;
-    return attempts > 1 ? findOwnWrite(key, writeId, options) : { stored: false };
+  const command = () =>
+    new PutObjectCommand({
+      Bucket: options.bucket,
+      Key: key,
+      Body: bytes,
+      ContentType: mediaType,
+      ChecksumSHA256: createHash("sha256").update(bytes).digest("base64"),
+      Metadata: { [WRITE_ID]: writeId },
+      ...toHeaders(condition),
+    });
+  let repeated = false;
+  for (let conflicts = 0; ; conflicts += 1) {
+    try {
+      const { ETag = "" } = await options.client.send(command());
+      return { stored: true, etag: ETag };
+    } catch (error) {
+      if (!(error instanceof S3ServiceException) || condition === undefined) throw error;
+      repeated ||= conflicts > 0 || (error.$metadata.attempts ?? 1) > 1;
+      // Another write to the key is under way, it may be our own whose answer was lost: S3 asks to send it again.
+      if (error.$metadata.httpStatusCode === 409 && conflicts < MAX_CONFLICTS) continue;
+      if (!isConditionFailure(error, condition)) throw error;
+      return repeated ? findOwnWrite(key, writeId, options) : { stored: false };
+    }
   }
 }
 
@@ -110,11 +119,10 @@ function toHeaders(condition: PutCondition | undefined): { IfNoneMatch?: string;
 }
 
 /**
- * 412 when the condition does not hold, 409 when another write to the key is under way, `NoSuchKey` for a match on
- * nothing. A 404 of another name is a bucket that is not there, which is no answer to the condition.
+ * 412 when the condition does not hold, 409 when other writes to the key are still under way, `NoSuchKey` for a match
+ * on nothing. A 404 of another name is a bucket that is not there, which is no answer to the condition.
  */
-function isConditionFailure(error: S3ServiceException, condition: PutCondition | undefined): boolean {
-  if (condition === undefined) return false;
+function isConditionFailure(error: S3ServiceException, condition: PutCondition): boolean {
   const status = error.$metadata.httpStatusCode;
   return status === 412 || status === 409 || (condition.type === "match" && error.name === "NoSuchKey");
 }

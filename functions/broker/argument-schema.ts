@@ -6,7 +6,7 @@ import type { CompiledSchema } from "./compile-schema.ts";
 
 /**
  * Arguments against a tool's JSON Schema, 2020-12 or draft-07 as the schema declares. The validator is loaded and the
- * schema compiled at the first call of a tool: both together would quadruple a cold start. Patterns run in a
+ * schema compiled at the first call of a tool, so that a cold start pays for neither. Patterns run in a
  * linear-time engine, because a schema may come from anyone and `^(a+)+$` would otherwise hold the thread.
  */
 

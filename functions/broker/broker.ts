@@ -39,11 +39,10 @@ export type CallOutcome = {
   readonly outcome: Outcome<CallAnswer>;
   /** SHA-256 (hex) of the canonical JSON of the arguments. */
   readonly argumentsDigest: string;
-  readonly definitionDigest: string;
+  /** Undefined when the ref was not admitted. */
+  readonly definitionDigest: string | undefined;
   readonly durationMs: number;
 };
-
-const NO_DIGEST = "0".repeat(64);
 
 export class ToolBroker {
   readonly #options: ToolBrokerOptions;
@@ -75,7 +74,7 @@ export class ToolBroker {
     return {
       outcome,
       argumentsDigest: digestOfJson(call.arguments),
-      definitionDigest: admitted.ok ? admitted.value.spec.digest : NO_DIGEST,
+      definitionDigest: admitted.ok ? admitted.value.spec.digest : undefined,
       durationMs: Math.max(0, Math.round(clock() - started)),
     };
   }

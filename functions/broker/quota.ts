@@ -10,10 +10,6 @@ export class Quota {
     this.#limit = limit;
   }
 
-  get used(): number {
-    return this.#used;
-  }
-
   /** Takes `amount`, or takes nothing and answers false. */
   take(amount: number): boolean {
     if (!(amount >= 0 && this.#used + amount <= this.#limit)) return false;

@@ -1,6 +1,8 @@
 import type { RegisteredTool } from "../broker/tool-registry.ts";
 import { digestOfJson } from "../contract/json.ts";
 import { BUILTIN_ORIGIN, type JsonObject, ToolRef, type ToolSpec } from "../contract/tool.ts";
+import { MAX_PDF_BODY, MAX_PDF_TITLE } from "../handlers/create-pdf.ts";
+import { MAX_PLAN_STEPS, MAX_STEP } from "../handlers/make-plan.ts";
 
 /** The tools that are written in the source: the whole of the bundle `local`. */
 
@@ -15,8 +17,8 @@ const CREATE_PDF = {
     type: "object",
     additionalProperties: false,
     properties: {
-      title: { type: "string", description: "heading on the first page; cut at 160 characters" },
-      body: { type: "string", minLength: 1, maxLength: 12_000, description: "the text of the document" },
+      title: { type: "string", description: `heading on the first page; cut at ${MAX_PDF_TITLE} characters` },
+      body: { type: "string", minLength: 1, maxLength: MAX_PDF_BODY, description: "the text of the document" },
       filename: { type: "string", description: "name for the file; the title is used when left out" },
     },
     required: ["body"],
@@ -34,12 +36,12 @@ const MAKE_PLAN = {
     type: "object",
     additionalProperties: false,
     properties: {
-      goal: { type: "string", minLength: 1, maxLength: 400, description: "what the plan achieves" },
+      goal: { type: "string", minLength: 1, maxLength: MAX_STEP, description: "what the plan achieves" },
       steps: {
         type: "array",
         minItems: 1,
-        maxItems: 20,
-        items: { type: "string", minLength: 1, maxLength: 400 },
+        maxItems: MAX_PLAN_STEPS,
+        items: { type: "string", minLength: 1, maxLength: MAX_STEP },
         description: "ordered steps, each one action",
       },
     },

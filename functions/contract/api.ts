@@ -105,6 +105,7 @@ export const ROUTES = [
       "TOOL_UNKNOWN",
       "SKILL_NOT_FOUND",
       "PAYLOAD_TOO_LARGE",
+      "OUTPUT_TOO_LARGE",
       "MEDIA_TYPE_UNSUPPORTED",
     ],
   },

@@ -1,7 +1,7 @@
 /**
  * What can go wrong, in one closed table: code -> who can put it right -> HTTP status.
  * The code is the wire contract and never changes its meaning. A status chosen at the place of failure would drift
- * from the log level and the retry rule; here one row decides all three.
+ * from who is told and what is logged; here one row decides both.
  */
 
 /** `caller`: change the request. `operator`: change the deployment. `us`: a defect of skillbroker. */
@@ -144,7 +144,7 @@ const MAX_WIRE_TEXT = 1_000;
  */
 export function toWireFault(error: unknown): WireFault {
   if (!(error instanceof Fault) || error.code === "DEFECT") {
-    return { code: "DEFECT", message: "the service failed; the request id names the log entry" };
+    return { code: "DEFECT", message: "the service failed; its log has the cause, under the request id or the job id" };
   }
   const message = cut(error.message);
   if (error.violations.length === 0) return { code: error.code, message };

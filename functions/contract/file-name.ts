@@ -6,7 +6,7 @@ import { codePointCount, firstCodePoints, isBlank, toSingleLine } from "./text.t
  * Letters of every script stay; the extension always follows from the media type.
  */
 
-/** Longest name in code points, extension included (seed: MAX_FILENAME_CHARACTERS). */
+/** Longest name in code points, extension included. */
 export const MAX_FILE_NAME_CODE_POINTS = 80;
 /** File systems count bytes: 255 on ext4, so a name of 80 four-byte characters must be cut further. */
 const MAX_FILE_NAME_BYTES = 240;

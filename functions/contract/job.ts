@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { FAULTS } from "./fault.ts";
 import { LimitsInput } from "./limits.ts";
+import { NAME_PATTERN } from "./skill.ts";
 import { ToolRef } from "./tool.ts";
 
 /** Jobs on the wire (snake_case JSON) and in the store. */
 
-const SKILL_NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?\/[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/;
+const SKILL_NAME = new RegExp(`^${NAME_PATTERN}/${NAME_PATTERN}$`);
 
 export const SkillName = z
   .string()
@@ -122,7 +123,8 @@ export type JobReport = z.infer<typeof JobReport>;
 const CallAudit = z.object({
   call_id: z.string(),
   ref: z.string(),
-  definition_digest: Sha256,
+  /** Absent when the ref was refused, so that there is no definition. */
+  definition_digest: Sha256.optional(),
   arguments_digest: Sha256,
   outcome: z.string(),
   duration_ms: z.int(),

@@ -41,6 +41,8 @@ export const LimitsInput = z
   .meta({ id: "Limits" });
 export type LimitsInput = z.infer<typeof LimitsInput>;
 
+const LIMIT_NAMES = LimitsInput.keyof().options;
+
 /** The operator's limits: the defaults with what the operator set. */
 export function operatorLimits(chosen: LimitsInput): Limits {
   return { ...DEFAULT_LIMITS, ...withoutUndefined(chosen) };
@@ -50,8 +52,9 @@ export function operatorLimits(chosen: LimitsInput): Limits {
 export function narrowLimits(operator: Limits, asked: LimitsInput): Outcome<Limits> {
   const wanted = withoutUndefined(asked);
   const violations: Violation[] = [];
-  for (const [name, value] of entriesOf(wanted)) {
-    if (value > operator[name]) {
+  for (const name of LIMIT_NAMES) {
+    const value = wanted[name];
+    if (value !== undefined && value > operator[name]) {
       violations.push({ path: `/limits/${name}`, message: `at most ${operator[name]}, got ${value}` });
     }
   }
@@ -59,15 +62,6 @@ export function narrowLimits(operator: Limits, asked: LimitsInput): Outcome<Limi
     return refuse("REQUEST_INVALID", "a job can only lower the operator's limits", { violations });
   }
   return succeed({ ...operator, ...wanted });
-}
-
-function entriesOf(limits: Partial<Limits>): [LimitName, number][] {
-  const entries: [LimitName, number][] = [];
-  for (const name of LIMIT_NAMES) {
-    const value = limits[name];
-    if (value !== undefined) entries.push([name, value]);
-  }
-  return entries;
 }
 
 function withoutUndefined(limits: LimitsInput): Partial<Limits> {
@@ -78,14 +72,3 @@ function withoutUndefined(limits: LimitsInput): Partial<Limits> {
   }
   return kept;
 }
-
-const LIMIT_NAMES: readonly LimitName[] = [
-  "max_calls",
-  "call_timeout_ms",
-  "job_timeout_ms",
-  "max_argument_bytes",
-  "max_output_bytes",
-  "max_artifact_bytes",
-  "max_total_artifact_bytes",
-  "link_seconds",
-];

@@ -10,15 +10,17 @@ import { FaultCodeSchema, ViolationSchema } from "./job.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-z.object({
-  type: z.string(),
-  title: z.string().meta({ description: "the phrase of the status" }),
-  status: z.int(),
-  code: FaultCodeSchema,
-  detail: z.string().meta({ description: "what was wanted, what was got and what to do" }),
-  request_id: z.string().meta({ description: "names the log entry; also in the header x-request-id" }),
-  errors: z.array(ViolationSchema).optional().meta({ description: "every violation, for invalid input" }),
-}).meta({ id: "Problem", description: "RFC 9457 problem document" });
+const Problem = z
+  .object({
+    type: z.string(),
+    title: z.string().meta({ description: "the phrase of the status" }),
+    status: z.int(),
+    code: FaultCodeSchema,
+    detail: z.string().meta({ description: "what was wanted, what was got and what to do" }),
+    request_id: z.string().meta({ description: "names the log entry; also in the header x-request-id" }),
+    errors: z.array(ViolationSchema).optional().meta({ description: "every violation, for invalid input" }),
+  })
+  .meta({ id: "Problem", description: "RFC 9457 problem document" });
 
 const COMPONENTS = "#/components/schemas/";
 const SAFE_INTEGERS: ReadonlySet<unknown> = new Set([Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]);
@@ -91,7 +93,7 @@ function toProblems(faults: readonly FaultCode[]): [string, unknown][] {
     const { status } = FAULTS[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
-  const content = { "application/problem+json": { schema: { $ref: `${COMPONENTS}Problem` } } };
+  const content = { "application/problem+json": { schema: reference(Problem) } };
   return [...byStatus].map(([status, codes]) => [
     String(status),
     { description: codes.join(", "), headers: REQUEST_ID, content },

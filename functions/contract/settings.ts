@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { type Outcome, refuse, succeed, type Violation } from "./fault.ts";
 import { LimitsInput } from "./limits.ts";
+import { NAME_PATTERN } from "./skill.ts";
 import { toViolations } from "./violations.ts";
 
 /** The operator's choices, from the `context` of `cdk.json`; the same for the cloud and for one machine. */
@@ -14,7 +15,7 @@ export const OperatorSettings = z.strictObject({
   /** Directory that holds the repositories, one directory each, beside `pins.json`; relative to `cdk.json`. */
   skills: z.string().min(1).default("skills"),
   /** Which of its repositories are loaded; left out, all that are pinned. */
-  repositories: z.array(z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/)).optional(),
+  repositories: z.array(z.string().regex(new RegExp(`^${NAME_PATTERN}$`))).optional(),
   auth: AuthMode.default("iam"),
   artifactDays: z.int().min(1).max(3650).default(7),
   limits: LimitsInput.default({}),

@@ -2,6 +2,9 @@ import type { JsonObject, ToolRef } from "./tool.ts";
 
 declare const verified: unique symbol;
 
+/** The name of a skill (Agent Skills specification, `name`), of its directory, and of a repository. */
+export const NAME_PATTERN = "[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?";
+
 /** The callable half of a skill, from its `tool.json`. */
 export type CallableSkill = {
   readonly ref: ToolRef;

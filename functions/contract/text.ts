@@ -6,6 +6,16 @@
 
 const encoder = new TextEncoder();
 
+/** Undefined when the bytes are not UTF-8; a byte-order mark stays. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    // The decoder says no more than that.
+    return undefined;
+  }
+}
+
 /** Number of Unicode code points; a lone surrogate counts as one. */
 export function codePointCount(text: string): number {
   let count = 0;

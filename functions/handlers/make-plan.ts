@@ -4,8 +4,8 @@ import { codePointCount, isBlank, toSingleLine } from "../contract/text.ts";
 import { readArguments, refuseArgument } from "./arguments.ts";
 import { toEnvelope } from "./envelope.ts";
 
-/** The length in code points. */
 export const MAX_PLAN_STEPS = 20;
+/** Longest step, and goal, in code points. */
 export const MAX_STEP = 400;
 
 const MakePlanArguments = z.strictObject({

@@ -14,16 +14,24 @@ import type { JsonObject } from "../contract/tool.ts";
  * nowhere above it, unlike elsewhere in Mustache: an action without an owner must not borrow the document's. There are
  * no partials.
  *
- * Undefined when it would have more than about `maxCharacters`: a template may repeat one large value many times.
+ * Undefined when it would have more than about `maxCharacters`. Values are counted while they are written and sections
+ * while they are repeated, because a template may repeat one large value, or a list a large section, so often that no
+ * machine would get to the end.
  */
 export function renderTemplate(
   template: string,
   values: JsonObject,
   { maxCharacters }: { readonly maxCharacters: number },
 ): FilledTemplate | undefined {
-  const filled = fill(template.replace(MARKS, ""), new FieldsContext(toView(values)));
   // A character has up to two UTF-16 units, and a value's line of one character bears two marks.
-  if (filled.length > 4 * maxCharacters) return undefined;
+  const most = 4 * maxCharacters;
+  const written = new Budget(most);
+  const repeated = new Budget(MAX_REPEATED);
+  const filled = fill(
+    template.replace(MARKS, ""),
+    new FieldsContext(toView(values, written), undefined, () => repeated.spend(template.length)),
+  );
+  if (filled === undefined || filled.length > most) return undefined;
   const lines = filled.split("\n").map(guardLine).join("\n");
   return `${lines.replace(/\n{3,}/g, "\n\n").trim()}\n`;
 }
@@ -45,29 +53,64 @@ export function toPlainText(filled: FilledTemplate): string {
   return filled.replaceAll(ESCAPE, "");
 }
 
-function fill(template: string, context: FieldsContext): string {
+/** Characters of sections that are repeated; the most that a document of our own needs is a few thousand. */
+const MAX_REPEATED = 8_000_000;
+
+class OverBudget extends Error {
+  override readonly name = "OverBudget";
+}
+
+class Budget {
+  #left: number;
+
+  constructor(units: number) {
+    this.#left = units;
+  }
+
+  /** Throws `OverBudget`: Mustache offers no other way out of a rendering. */
+  spend(units: number): void {
+    this.#left -= units;
+    if (this.#left < 0) throw new OverBudget();
+  }
+}
+
+/** Undefined when a budget was spent. */
+function fill(template: string, context: FieldsContext): string | undefined {
   try {
     Mustache.parse(template);
   } catch (error) {
     throw new Fault("TOOL_UNAVAILABLE", "the skill's template is not valid Mustache", { cause: error });
   }
-  return Mustache.render(template, context, undefined, { escape: toInline });
+  try {
+    return Mustache.render(template, context, undefined, { escape: toInline });
+  } catch (error) {
+    if (error instanceof OverBudget) return undefined;
+    throw error;
+  }
 }
 
 /** A caller's text inside a view; Mustache turns it into a string through `escape` or through `toString`. */
 class TextValue {
   readonly #raw: string;
+  readonly #budget: Budget;
+  #inline: string | undefined;
+  #lines: string | undefined;
 
-  constructor(raw: string) {
+  constructor(raw: string, budget: Budget) {
     this.#raw = raw;
+    this.#budget = budget;
   }
 
   toInline(): string {
-    return marked(toSingleLine(this.#raw));
+    this.#inline ??= marked(toSingleLine(this.#raw));
+    this.#budget.spend(this.#inline.length);
+    return this.#inline;
   }
 
   toString(): string {
-    return toMultiLine(this.#raw).split("\n").map(marked).join("\n");
+    this.#lines ??= toMultiLine(this.#raw).split("\n").map(marked).join("\n");
+    this.#budget.spend(this.#lines.length);
+    return this.#lines;
   }
 }
 
@@ -85,8 +128,16 @@ class FieldsValue {
 }
 
 class FieldsContext extends Mustache.Context {
+  readonly #onRepeat: () => void;
+
+  constructor(view: unknown, parent: FieldsContext | undefined, onRepeat: () => void) {
+    super(view, parent);
+    this.#onRepeat = onRepeat;
+  }
+
   override push(view: unknown): FieldsContext {
-    return new FieldsContext(view, this);
+    this.#onRepeat();
+    return new FieldsContext(view, this, this.#onRepeat);
   }
 
   override lookup(name: string): unknown {
@@ -114,12 +165,13 @@ function toInline(value: unknown): string {
   return value instanceof TextValue ? value.toInline() : String(value);
 }
 
-function toView(value: unknown): unknown {
-  if (typeof value === "string") return isBlank(value) ? "" : new TextValue(value);
-  if (typeof value === "number") return new TextValue(String(value));
-  if (Array.isArray(value)) return value.map(toView).filter((item) => item !== "" && item !== null);
+function toView(value: unknown, budget: Budget): unknown {
+  if (typeof value === "string") return isBlank(value) ? "" : new TextValue(value, budget);
+  if (typeof value === "number") return new TextValue(String(value), budget);
+  if (Array.isArray(value))
+    return value.map((item) => toView(item, budget)).filter((item) => item !== "" && item !== null);
   if (typeof value !== "object" || value === null) return value;
-  const members = new Map(Object.entries(value).map(([key, member]) => [key, toView(member)]));
+  const members = new Map(Object.entries(value).map(([key, member]) => [key, toView(member, budget)]));
   for (const [key, member] of [...members]) {
     if (Array.isArray(member)) members.set(`has_${key}`, member.length > 0);
   }

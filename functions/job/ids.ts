@@ -1,4 +1,4 @@
-import type { Clock, RandomBytes } from "../contract/ports.ts";
+import type { RandomBytes } from "../contract/ports.ts";
 
 /**
  * Job ids: 26 characters of Crockford's base 32, 48 bits of time and 80 of randomness like a ULID, but with the time
@@ -10,8 +10,9 @@ const JOB_ID = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 const ARTIFACT_ID = /^a[1-9]\d{0,4}$/;
 const LAST_MILLISECOND = 2 ** 48 - 1;
 
-export function createJobId(clock: Clock, randomBytes: RandomBytes): string {
-  const countdown = BigInt(LAST_MILLISECOND - Math.floor(clock()));
+/** `createdAt` in epoch ms. */
+export function createJobId(createdAt: number, randomBytes: RandomBytes): string {
+  const countdown = BigInt(LAST_MILLISECOND - Math.floor(createdAt));
   let value = (countdown << 80n) | BigInt(`0x${Buffer.from(randomBytes(10)).toString("hex")}`);
   let id = "";
   for (let index = 0; index < 26; index += 1) {

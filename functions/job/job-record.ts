@@ -15,22 +15,13 @@ export type FinishedJob = {
   readonly createdAt: number;
   readonly finishedAt: number;
   readonly ran: readonly RanCall[];
-  readonly artifacts: readonly ArtifactRecord[];
   readonly limits: Limits;
   readonly catalog: Catalog;
 };
 
 /** The record: what the report shows, and an audit of digests instead of contents. */
-export function toRecord({
-  owner,
-  jobId,
-  createdAt,
-  finishedAt,
-  ran,
-  artifacts,
-  limits,
-  catalog,
-}: FinishedJob): JobRecord {
+export function toRecord(job: FinishedJob, artifacts: readonly ArtifactRecord[]): JobRecord {
+  const { owner, jobId, createdAt, finishedAt, ran, limits, catalog } = job;
   const succeeded = ran.filter(({ ran: { outcome } }) => outcome.ok).length;
   const audit = ran.map((each) => toAudit(each));
   return {
@@ -70,7 +61,7 @@ function toAudit({ call, ran }: RanCall): CallAudit {
   return {
     call_id: call.id,
     ref: call.ref,
-    definition_digest: ran.definitionDigest,
+    ...(ran.definitionDigest === undefined ? {} : { definition_digest: ran.definitionDigest }),
     arguments_digest: ran.argumentsDigest,
     outcome: outcome.ok ? "ok" : outcome.fault.code,
     duration_ms: ran.durationMs,

@@ -10,8 +10,13 @@ import { isJobId } from "./ids.ts";
  * another's object, and holds ids only: a file name with `+`, `%` or `..` in a key breaks links and events.
  */
 
-/** With the links that a report adds, the most that fits a Lambda's answer of 6 MiB. */
-export const MAX_RECORD_BYTES = 4 * 1024 * 1024;
+/**
+ * A synchronous Lambda answers with 6,291,556 bytes at most, and the report is a JSON text inside the JSON of the answer,
+ * where a quote or a backslash takes two bytes. What is left is for headers.
+ */
+export const MAX_ANSWER_BYTES = 6_000_000;
+/** Allowed for the link that a report adds to each file. */
+const LINK_BYTES = 2_500;
 const JSON_TYPE = "application/json";
 
 export type StoredJob = { readonly record: JobRecord; readonly etag: string };
@@ -55,7 +60,7 @@ export async function replaceJob(store: ObjectStore, record: JobRecord, etag: st
 /** Undefined when the owner has no such job, whoever else may have one. */
 export async function getJob(store: ObjectStore, owner: string, jobId: string): Promise<StoredJob | undefined> {
   if (!isJobId(jobId)) return undefined;
-  const object = await store.get(jobKey(owner, jobId), { maxBytes: MAX_RECORD_BYTES });
+  const object = await store.get(jobKey(owner, jobId), { maxBytes: MAX_ANSWER_BYTES });
   if (object === undefined) return undefined;
   return { record: parseRecord(object.bytes), etag: object.etag };
 }
@@ -73,9 +78,9 @@ export async function listJobIds(
   return { ids: keys.map(toId), next: next === undefined ? undefined : toId(next) };
 }
 
-/** Bytes of the record in the store. */
-export function recordByteCount(record: JobRecord): number {
-  return toBytes(record).length;
+/** Bytes that the report of this record takes as the answer of a Lambda; at least those of the record in the store. */
+export function answerByteCount(record: JobRecord): number {
+  return Buffer.byteLength(JSON.stringify(JSON.stringify(record))) + record.artifacts.length * LINK_BYTES;
 }
 
 function toBytes(record: JobRecord): Uint8Array {

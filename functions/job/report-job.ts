@@ -15,6 +15,8 @@ export type ReportContext = {
 
 const DAY = 24 * 3600_000;
 const DEFAULT_PAGE = 20;
+/** A record can have megabytes: a page is not read all at once. */
+const READ_AT_ONCE = 10;
 const DELETE_ATTEMPTS = 5;
 
 export async function reportJob(owner: string, jobId: string, context: ReportContext): Promise<Outcome<JobReport>> {
@@ -37,8 +39,12 @@ export async function listJobs(
   { store }: ReportContext,
 ): Promise<JobList> {
   const { ids, next } = await listJobIds(store, owner, { limit: page.limit ?? DEFAULT_PAGE, after: page.after });
-  const jobs = await Promise.all(ids.map((id) => getJob(store, owner, id)));
-  const summaries = jobs.flatMap((job) => (job === undefined ? [] : [toSummary(job.record)]));
+  const summaries: JobSummary[] = [];
+  for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
+    const batch = ids.slice(start, start + READ_AT_ONCE);
+    const jobs = await Promise.all(batch.map((id) => getJob(store, owner, id)));
+    summaries.push(...jobs.flatMap((job) => (job === undefined ? [] : [toSummary(job.record)])));
+  }
   return { jobs: summaries, ...(next === undefined ? {} : { next }) };
 }
 

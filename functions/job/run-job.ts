@@ -1,13 +1,14 @@
 import type { ArgumentChecker } from "../broker/argument-schema.ts";
 import { ToolBroker } from "../broker/broker.ts";
 import type { Catalog } from "../catalog/catalog.ts";
+import type { Artifact } from "../contract/artifact.ts";
 import { Fault, type FaultCode, type Outcome, refuse, succeed } from "../contract/fault.ts";
 import type { ArtifactRecord, JobRecord, JobRequest } from "../contract/job.ts";
 import type { Limits } from "../contract/limits.ts";
 import type { Clock, HandlerRunner, Log, ObjectStore, RandomBytes } from "../contract/ports.ts";
 import { createJobId } from "./ids.ts";
 import { type FinishedJob, type RanCall, toRecord } from "./job-record.ts";
-import { artifactKey, MAX_RECORD_BYTES, putArtifact, putNewJob, recordByteCount } from "./job-store.ts";
+import { answerByteCount, artifactKey, MAX_ANSWER_BYTES, putArtifact, putNewJob } from "./job-store.ts";
 import { findRefusedCall, type Plan, planJob } from "./plan-job.ts";
 
 /**
@@ -39,7 +40,7 @@ export async function runJob(owner: string, request: JobRequest, context: JobCon
   if (!planned.ok) return planned;
   const { calls, limits } = planned.value;
   const createdAt = context.clock();
-  const jobId = createJobId(context.clock, context.randomBytes);
+  const jobId = createJobId(createdAt, context.randomBytes);
   const broker = createBroker(planned.value, createdAt, context);
   const refused = findRefusedCall(calls, broker);
   if (refused !== undefined) return { ok: false, fault: refused };
@@ -48,7 +49,8 @@ export async function runJob(owner: string, request: JobRequest, context: JobCon
   const unusable = findRefusedInput(ran);
   if (unusable !== undefined) return { ok: false, fault: unusable };
   logDefects(ran, jobId, context.log);
-  return keepJob({ owner, jobId, createdAt, ran, limits, catalog: context.catalog }, context);
+  const finished = { owner, jobId, createdAt, finishedAt: context.clock(), ran, limits, catalog: context.catalog };
+  return keepJob(finished, context.store);
 }
 
 function createBroker({ allowed, limits }: Plan, createdAt: number, context: JobContext): ToolBroker {
@@ -57,18 +59,19 @@ function createBroker({ allowed, limits }: Plan, createdAt: number, context: Job
   return new ToolBroker({ tools: catalog.tools, ...policies, runner, checkArguments, clock, createdAt });
 }
 
-/** Files first, then the record. */
-async function keepJob(
-  job: Omit<FinishedJob, "artifacts" | "finishedAt">,
-  { store, clock }: JobContext,
-): Promise<Outcome<JobRecord>> {
-  const artifacts = await storeArtifacts(job.ran, { owner: job.owner, jobId: job.jobId, store });
-  const record = toRecord({ ...job, artifacts, finishedAt: clock() });
-  const bytes = recordByteCount(record);
-  if (bytes > MAX_RECORD_BYTES) {
-    const message = `the job's report has ${bytes} bytes, at most ${MAX_RECORD_BYTES} fit; make fewer calls`;
+/** Files first, then the record; nothing when the report could not be answered. */
+async function keepJob(job: FinishedJob, store: ObjectStore): Promise<Outcome<JobRecord>> {
+  const made = nameArtifacts(job);
+  const record = toRecord(
+    job,
+    made.map(({ record }) => record),
+  );
+  const bytes = answerByteCount(record);
+  if (bytes > MAX_ANSWER_BYTES) {
+    const message = `the job's report has ${bytes} bytes, at most ${MAX_ANSWER_BYTES} fit an answer; make fewer calls`;
     return refuse("OUTPUT_TOO_LARGE", message);
   }
+  await Promise.all(made.map(({ record: { key }, artifact }) => putArtifact(store, key, artifact)));
   await putNewJob(store, record);
   return succeed(record);
 }
@@ -99,23 +102,18 @@ function logDefects(ran: readonly RanCall[], jobId: string, log: Log): void {
   }
 }
 
-type Destination = { readonly owner: string; readonly jobId: string; readonly store: ObjectStore };
+type MadeArtifact = { readonly record: ArtifactRecord; readonly artifact: Artifact };
 
-async function storeArtifacts(
-  ran: readonly RanCall[],
-  { owner, jobId, store }: Destination,
-): Promise<readonly ArtifactRecord[]> {
+/** a1, a2, … in the order of the calls. */
+function nameArtifacts({ owner, jobId, ran }: FinishedJob): readonly MadeArtifact[] {
   const made = ran.flatMap(({ call, ran: { outcome } }) =>
     outcome.ok && outcome.value.artifact !== undefined ? [{ call, artifact: outcome.value.artifact }] : [],
   );
-  return Promise.all(
-    made.map(async ({ call, artifact }, index) => {
-      const artifactId = `a${index + 1}`;
-      const key = artifactKey(owner, jobId, artifactId, artifact.mediaType);
-      await putArtifact(store, key, artifact);
-      const { name, mediaType, bytes, sha256 } = artifact;
-      const facts = { name, media_type: mediaType, size_bytes: bytes.length, sha256 };
-      return { artifact_id: artifactId, call_id: call.id, ...facts, key };
-    }),
-  );
+  return made.map(({ call, artifact }, index) => {
+    const { name, mediaType, bytes, sha256 } = artifact;
+    const artifact_id = `a${index + 1}`;
+    const key = artifactKey(owner, jobId, artifact_id, mediaType);
+    const facts = { name, media_type: mediaType, size_bytes: bytes.length, sha256 };
+    return { record: { artifact_id, call_id: call.id, ...facts, key }, artifact };
+  });
 }

@@ -1,3 +1,4 @@
+import { decodeUtf8 } from "../contract/text.ts";
 import type { Finding, Report } from "./finding.ts";
 import { toHex } from "./printable.ts";
 
@@ -36,15 +37,6 @@ export function decodeText(bytes: Uint8Array, maxBytes: number, report: Report):
   const line = firstInvalidLine(bytes);
   report({ grade: "refused", line, rule: "encoding", message: "bytes in this line are not valid UTF-8" });
   return undefined;
-}
-
-/** Undefined when the bytes are not UTF-8; a leading byte-order mark is dropped. */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return undefined; // the decoder says no more than that the bytes are invalid
-  }
 }
 
 /** A line feed is never part of a longer UTF-8 sequence, so lines can be tried one by one. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { SkillError } from "../contract/fault.ts";
 import { parseStrictJson } from "../contract/json.ts";
+import { NAME_PATTERN } from "../contract/skill.ts";
 import { toViolations } from "../contract/violations.ts";
 import { inPathOrder } from "./digest.ts";
 import { quoted, toVisible } from "./printable.ts";
@@ -12,7 +13,7 @@ import { isSkillPath, SEGMENT_RULE } from "./skill-path.ts";
  */
 
 /** Name of a repository or of a skill's directory. */
-export const DIRECTORY_NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/;
+export const DIRECTORY_NAME = new RegExp(`^${NAME_PATTERN}$`);
 
 /** What was got stands in the message; without it, one wrong digit among thousands cannot be found. */
 function got({ input }: { readonly input?: unknown }): string {

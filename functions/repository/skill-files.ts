@@ -1,5 +1,5 @@
 import type { CallableSkill } from "../contract/skill.ts";
-import { decodeUtf8 } from "./decode-text.ts";
+import { decodeUtf8 } from "../contract/text.ts";
 import type { SkillManifest } from "./skill-manifest.ts";
 import { formatDiagnostic, parseSkillMarkdown } from "./skill-md.ts";
 import { parseToolJson } from "./tool-json.ts";
@@ -44,7 +44,7 @@ export function readCallable(prefix: string, contents: SkillContents, handlers: 
   const problems: string[] = [];
   for (const [name, path] of paths) {
     const content = contents.get(path);
-    const text = content === undefined ? undefined : decodeUtf8(content);
+    const text = content === undefined ? undefined : decodeUtf8(content)?.replace(/^\uFEFF/, "");
     if (text !== undefined) templates.set(name, text);
     else problems.push(`${file}: /templates/${name}: ${prefix}${path} is ${content ? "not valid UTF-8" : "missing"}`);
   }

@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { parseStrictJson } from "../contract/json.ts";
-import { utf8ByteCount } from "../contract/text.ts";
+import { decodeUtf8, utf8ByteCount } from "../contract/text.ts";
 import { type JsonObject, parseToolRef, type ToolRef } from "../contract/tool.ts";
 import { toViolations } from "../contract/violations.ts";
-import { decodeUtf8 } from "./decode-text.ts";
 import { quoted, toVisible } from "./printable.ts";
 
 /** `tool.json`: what makes a skill callable. Data only: it names a handler, it never brings one. */
@@ -44,7 +43,7 @@ function patterned(pattern: RegExp, rule: string) {
   return z.string().regex(pattern, { error: ({ input }) => `${rule} wanted, got ${quoted(String(input))}` });
 }
 
-/** What can be told without compiling: compiling every schema would cost a cold start four times its length. */
+/** What can be told without compiling: a cold start should not load the compiler. */
 const Schema = z.record(z.string(), z.unknown()).superRefine((schema, context) => {
   const { $schema: dialect, type } = schema;
   const report = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });

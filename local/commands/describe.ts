@@ -7,7 +7,7 @@ import { DIRECTORY_NAME } from "../../functions/repository/pins.ts";
 import { readPinsFile } from "../../functions/repository/pins-file.ts";
 import { quoted, toVisibleLines } from "../../functions/repository/printable.ts";
 import { type Command, type CommandContext, printJson } from "./command.ts";
-import { expectOk } from "./expect-ok.ts";
+import { expectBody } from "./expect-ok.ts";
 
 /** Shows the repositories, one skill or one tool, for reading before approving. */
 export const describe: Command = {
@@ -54,7 +54,7 @@ async function describeSkill(context: CommandContext, name: string): Promise<num
   if (segments.length !== 2 || !segments.every((segment) => DIRECTORY_NAME.test(segment)))
     throw new Fault("SKILL_NOT_FOUND", `${quoted(name)} is no skill's full name; namespace/skill wanted`);
   const client = await context.connect();
-  const skill = SkillDetail.parse(expectOk(await client.send("GET", `/v1/skills/${name}`)));
+  const skill = expectBody(await client.send("GET", `/v1/skills/${name}`), SkillDetail);
   if (context.json) printJson(context, skill);
   else context.print(toVisibleLines(formatSkill(skill)));
   return 0;
@@ -83,7 +83,7 @@ function formatSkill(skill: SkillDetail): string {
 
 async function describeTool(context: CommandContext, ref: string): Promise<number> {
   const client = await context.connect();
-  const { bundled, repository, mcp } = ToolGroups.parse(expectOk(await client.send("GET", "/v1/tools")));
+  const { bundled, repository, mcp } = expectBody(await client.send("GET", "/v1/tools"), ToolGroups);
   const tool = [...bundled, ...repository, ...mcp].find((each) => each.ref === ref);
   if (tool === undefined)
     throw new Fault("TOOL_UNKNOWN", `no approved tool is called ${ref}; skillbroker tools lists them`);

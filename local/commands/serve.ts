@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Fault } from "../../functions/contract/fault.ts";
-import { createJsonLog } from "../../functions/service/json-log.ts";
+import { createJsonLog } from "../../functions/wiring/json-log.ts";
 import { startLocalServer } from "../server.ts";
 import { type Command, type CommandContext, printJson, UsageError } from "./command.ts";
 

@@ -70,7 +70,7 @@ const PLANTS: readonly Plant[] = [
   plant("no-cycle", "functions/job/planted-1.ts", typeOf("X as Y", "./planted-2.ts").replace("= X as Y", "= Y")),
   plant("everything-resolves", "local/planted-unresolved.ts", 'import "./no-such-file.ts";'),
   plant("packages-are-declared", "local/planted-undeclared.ts", 'import "acorn";'),
-  plant("functions-use-no-dev-package", "functions/service/planted-dev.ts", 'import "esbuild";'),
+  plant("functions-use-no-dev-package", "functions/wiring/planted-dev.ts", 'import "esbuild";'),
   plant("contract-folders", "functions/contract/planted.ts", typeOf("Pins", "../repository/pins.ts")),
   plant("contract-packages", "functions/contract/planted-yaml.ts", 'import "yaml";'),
   plant("contract-does-nothing", "functions/contract/planted-net.ts", 'import "node:net";'),
@@ -78,7 +78,7 @@ const PLANTS: readonly Plant[] = [
   plant("handlers-folders", "functions/handlers/planted.ts", typeOf("Pins", "../repository/pins.ts")),
   plant("broker-folders", "functions/broker/planted.ts", typeOf("SkillRegistry", "../catalog/skill-registry.ts")),
   plant("mcp-folders", "functions/mcp/planted.ts", typeOf("Quota", "../broker/quota.ts")),
-  plant("aws-folders", "functions/aws/planted.ts", typeOf("ServiceOptions", "../service/service.ts")),
+  plant("aws-folders", "functions/aws/planted.ts", typeOf("ApiOptions", "../wiring/create-api.ts")),
   plant(
     "catalog-folders",
     "functions/catalog/planted.ts",
@@ -86,8 +86,8 @@ const PLANTS: readonly Plant[] = [
   ),
   plant("job-folders", "functions/job/planted.ts", typeOf("Pins", "../repository/pins.ts")),
   plant(
-    "service-folders",
-    "functions/service/planted.ts",
+    "wiring-folders",
+    "functions/wiring/planted.ts",
     'import { createS3Client } from "../aws/s3-object-store.ts"; export const x = createS3Client;',
   ),
   plant("folders-have-a-rule", "functions/utils/planted.ts", 'import "../contract/text.ts";'),
@@ -98,7 +98,7 @@ const PLANTS: readonly Plant[] = [
   plant("aws-packages", "functions/aws/planted-package.ts", 'import "yaml";'),
   plant("catalog-packages", "functions/catalog/planted-package.ts", 'import "yaml";'),
   plant("job-packages", "functions/job/planted-package.ts", 'import "yaml";'),
-  plant("service-packages", "functions/service/planted-package.ts", 'import "yaml";'),
+  plant("wiring-packages", "functions/wiring/planted-package.ts", 'import "yaml";'),
   plant("handlers-are-pure", "functions/handlers/planted-process.ts", 'import "node:child_process";'),
   plant("only-tree-reads-files", "functions/repository/planted-files.ts", 'import "node:fs/promises";'),
   plant("functions-stand-alone", "functions/job/planted-local.ts", typeOf("Project", "../../local/project.ts")),
@@ -108,10 +108,10 @@ const PLANTS: readonly Plant[] = [
   plant("aws-stays-at-the-edge", "functions/job/planted-aws.ts", typeOf("Context", "aws-lambda")),
   plant("local-uses-aws-types-only", "local/planted-aws.ts", 'import "@aws-sdk/client-s3";'),
   plant("cdk-packages-stay-in-cdk", "local/planted-cdk-library.ts", typeOf("Stack", "aws-cdk-lib")),
-  plant("only-mcp-speaks-mcp", "functions/service/planted-mcp.ts", 'import "@modelcontextprotocol/client";'),
+  plant("only-mcp-speaks-mcp", "functions/wiring/planted-mcp.ts", 'import "@modelcontextprotocol/client";'),
   plant("nothing-imports-tests", "cdk/planted-test.ts", 'import "../test/planted-kit.ts";'),
   plant("skills-are-data", "local/planted-skill.ts", 'import "../skills/planted/run.ts";'),
-  plant("pins-are-compiled-in", "functions/service/planted-pins.ts", 'import "../../skills/pins.json";'),
+  plant("pins-are-compiled-in", "functions/wiring/planted-pins.ts", 'import "../../skills/pins.json";'),
 ];
 
 /** What the planted modules import and the project does not have. */
@@ -128,7 +128,7 @@ const TARGETS: Readonly<Record<string, string>> = {
 const ALLOWED: Readonly<Record<string, string>> = {
   "functions/planted.lambda.ts":
     'import "./aws/s3-object-store.ts"; import "../skills/pins.json"; import "@middy/core";',
-  "local/planted-allowed.ts": `${typeOf("Context", "aws-lambda")} import "../functions/service/service.ts";`,
+  "local/planted-allowed.ts": `${typeOf("Context", "aws-lambda")} import "../functions/wiring/create-api.ts";`,
   "cdk/planted-allowed.ts": 'import "../functions/handlers/table.ts"; import "../functions/repository/load.ts";',
   "functions/contract/planted-allowed.ts": 'import "zod"; import "node:crypto";',
 };

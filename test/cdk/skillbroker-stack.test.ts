@@ -146,6 +146,19 @@ test("every log is kept for a month", () => {
   expect(Object.keys(template.findResources("AWS::Logs::LogGroup"))).toContain(logging.LogGroup.Ref);
 });
 
+test("refused repositories and errors are counted from the function's log, and none of them as zero", () => {
+  const filters = propertiesOf("AWS::Logs::MetricFilter");
+  const [logging] = propertiesOf("AWS::Lambda::Function").map(({ LoggingConfig }) => LoggingConfig);
+  expect(filters.map(({ FilterPattern }) => FilterPattern).sort()).toEqual([
+    '{ $.code = "REPOSITORY_REFUSED" }',
+    '{ $.level = "error" }',
+  ]);
+  for (const { LogGroupName, MetricTransformations } of filters) {
+    expect(LogGroupName).toEqual(logging.LogGroup);
+    expect(MetricTransformations).toEqual([expect.objectContaining({ MetricValue: "1", DefaultValue: 0 })]);
+  }
+});
+
 describe("the role", () => {
   type Statement = {
     readonly Effect: string;

@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { FAULTS } from "../../functions/contract/fault.ts";
+import { toProblem } from "../../functions/aws/http/response.ts";
+import { FAULTS, Fault } from "../../functions/contract/fault.ts";
 
 const ROW = /^\| `([A-Z_]+)` \| (\d{3}) \| (caller|operator|us) \| (.+?) \| (.+?) \|$/gm;
-const rows = [...readFileSync("docs/errors.md", "utf8").matchAll(ROW)].map(([, code, status, remedy, what, todo]) => ({
+const page = readFileSync("docs/errors.md", "utf8");
+const rows = [...page.matchAll(ROW)].map(([, code, status, remedy, what, todo]) => ({
   code,
   status: Number(status),
   remedy,
@@ -21,4 +23,10 @@ test("every fault is explained by a sentence and a remedy", () => {
     expect(what).toMatch(/^[A-Z`].{10,}\.$/);
     expect(todo).toMatch(/^[A-Z`].{10,}\.$/);
   }
+});
+
+test("the problem document shown is the one that is sent", () => {
+  const shown = JSON.parse(/```json\n([\s\S]*?)```/.exec(page)?.[1] ?? "");
+  const fault = new Fault(shown.code, shown.detail, { violations: shown.errors });
+  expect(JSON.parse(toProblem(fault, shown.request_id).body ?? "")).toEqual(shown);
 });

@@ -10,7 +10,7 @@ import type { LimitsInput } from "../../functions/contract/limits.ts";
 import type { Log, ObjectStore } from "../../functions/contract/ports.ts";
 import type { AuthMode } from "../../functions/contract/settings.ts";
 import { readPinsFile } from "../../functions/repository/pins-file.ts";
-import { createService } from "../../functions/service/service.ts";
+import { createApi } from "../../functions/wiring/create-api.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 import { createMemoryObjectStore, type MemoryObjectStore } from "./memory-object-store.ts";
 
@@ -96,7 +96,7 @@ export type TestService = {
   readonly send: (event: unknown) => Promise<HttpResponse>;
 };
 
-export type TestServiceOptions = {
+export type TestApiOptions = {
   readonly approvals?: readonly string[];
   readonly limits?: LimitsInput;
   readonly auth?: AuthMode;
@@ -105,12 +105,12 @@ export type TestServiceOptions = {
   readonly wrapStore?: (store: ObjectStore) => ObjectStore;
 };
 
-export function createTestService(options: TestServiceOptions = {}): TestService {
+export function createTestService(options: TestApiOptions = {}): TestService {
   const clock = createManualClock(NOON);
   const store = createMemoryObjectStore({ clock: clock.now });
   const logged: Logged[] = [];
   const log: Log = (level, message, fields = {}) => logged.push({ level, message, fields: { ...fields } });
-  const api = createService({
+  const api = createApi({
     store: options.wrapStore?.(store) ?? store,
     clock: clock.now,
     randomBytes,

@@ -15,7 +15,7 @@ declare module "vitest" {
 expect.extend({
   toFail(received: unknown, code: FaultCode) {
     const found = toFault(received);
-    const got = found?.code ?? describe(received);
+    const got = found?.code ?? describe(received).slice(0, 300);
     return { pass: got === code, message: () => `fault ${code} ${this.isNot ? "not " : ""}expected, got ${got}` };
   },
 });

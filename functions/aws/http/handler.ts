@@ -4,7 +4,7 @@ import { Fault } from "../../contract/fault.ts";
 import type { Clock, Log } from "../../contract/ports.ts";
 import { OPERATIONS, type OperationContext } from "./operations.ts";
 import { type HttpEvent, methodOf, pathOf, requestIdOf } from "./request.ts";
-import { type HttpResponse, isOurs, toProblem, toResponse } from "./response.ts";
+import { type HttpResponse, logLevelOf, toProblem, toResponse } from "./response.ts";
 import { matchRoute } from "./router.ts";
 
 /** One onion for all HTTP routes: request id and log line outside, problem documents inside, the operation at the core. */
@@ -50,7 +50,8 @@ function problemDocuments({ log }: HttpHandlerOptions): Middleware {
   return {
     onError: (request) => {
       const requestId = requestIdOf(request.event, request.context);
-      if (isOurs(request.error)) log("error", "request failed", { request_id: requestId, error: request.error });
+      const level = logLevelOf(request.error);
+      if (level !== "info") log(level, "request failed", { request_id: requestId, error: request.error });
       request.response = toProblem(request.error, requestId);
     },
   };

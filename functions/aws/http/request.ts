@@ -2,6 +2,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { type Outcome, refuse, succeed } from "../../contract/fault.ts";
 import { parseStrictJson, sha256Hex } from "../../contract/json.ts";
 import type { AuthMode } from "../../contract/settings.ts";
+import { decodeUtf8 } from "../../contract/text.ts";
 
 /** What an API Gateway event (payload 2.0) says, read with suspicion: a field may be absent, null or in any case. */
 
@@ -67,15 +68,8 @@ function bodyText(event: HttpEvent, maxBytes: number): Outcome<string> {
 function decodeBase64(body: string): Outcome<string> {
   const bytes = Buffer.from(body, "base64");
   if (bytes.toString("base64") !== body) return refuse("REQUEST_INVALID", "the body is not valid base64");
-  return decodeUtf8(bytes);
-}
-
-function decodeUtf8(bytes: Uint8Array): Outcome<string> {
-  try {
-    return succeed(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
-  } catch (error) {
-    return refuse("REQUEST_INVALID", "the body is not valid UTF-8", { cause: error });
-  }
+  const text = decodeUtf8(bytes);
+  return text === undefined ? refuse("REQUEST_INVALID", "the body is not valid UTF-8") : succeed(text);
 }
 
 /**
@@ -102,7 +96,11 @@ export function queryOf(event: HttpEvent): Readonly<Record<string, string>> {
  */
 export function ownerOf(event: HttpEvent, auth: AuthMode): Outcome<string> {
   if (auth === "none") return succeed(toOwnerId("none"));
-  const userArn = textAt(event, ["requestContext", "authorizer", "iam", "userArn"]);
+  const iam = ["requestContext", "authorizer", "iam"];
+  // Everybody in an identity pool shares one role and one session name: only the identity tells them apart.
+  const identity = textAt(event, [...iam, "cognitoIdentity", "identityId"]);
+  if (identity !== undefined && identity !== "") return succeed(toOwnerId(`cognito ${identity}`));
+  const userArn = textAt(event, [...iam, "userArn"]);
   if (userArn !== undefined && userArn !== "") return succeed(toOwnerId(`iam ${userArn}`));
   return refuse("ACCESS_DENIED", "the request carries no authenticated principal; sign it with AWS credentials");
 }

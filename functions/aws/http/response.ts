@@ -42,7 +42,8 @@ export function toProblem(error: unknown, requestId: string): HttpResponse {
   };
 }
 
-/** True for a fault that somebody on our side must look at. */
-export function isOurs(error: unknown): boolean {
-  return !(error instanceof Fault) || error.remedy === "us";
+/** Who must act decides how loud it is: `info` for the caller, `warn` for the operator, `error` for us. */
+export function logLevelOf(error: unknown): "info" | "warn" | "error" {
+  if (!(error instanceof Fault) || error.remedy === "us") return "error";
+  return error.remedy === "operator" ? "warn" : "info";
 }

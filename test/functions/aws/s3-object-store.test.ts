@@ -149,8 +149,16 @@ describe("an error that says nothing about a condition", () => {
 });
 
 describe("a conditional write", () => {
-  test("is not stored while another write to the key is under way", async () => {
-    server.behave({ status: 409, code: "ConditionalRequestConflict" });
+  const CONFLICT = { status: 409, code: "ConditionalRequestConflict" } as const;
+
+  test("is sent again when another write to the key was under way", async () => {
+    server.behave(CONFLICT, CONFLICT, CONFLICT);
+    expect(await putText(open(), "x", { type: "absent" })).toMatchObject({ stored: true });
+    expect(server.requests).toEqual(["PUT a", "PUT a", "PUT a", "PUT a"]);
+  });
+
+  test("is not stored when other writes are under way for longer than it is sent again", async () => {
+    server.behave(CONFLICT, CONFLICT, CONFLICT, CONFLICT);
     expect(await putText(open(), "x", { type: "absent" })).toEqual({ stored: false });
   });
 

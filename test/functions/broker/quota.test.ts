@@ -11,7 +11,6 @@ test("never gives more than its limit, and a refusal costs nothing", () => {
         const fits = used + amount <= limit;
         expect(quota.take(amount)).toBe(fits);
         if (fits) used += amount;
-        expect(quota.used).toBe(used);
       }
       expect(used).toBeLessThanOrEqual(limit);
     }),
@@ -21,5 +20,5 @@ test("never gives more than its limit, and a refusal costs nothing", () => {
 test.each([-1, Number.NaN, Number.POSITIVE_INFINITY])("gives no %d units", (amount) => {
   const quota = new Quota(5);
   expect(quota.take(amount)).toBe(false);
-  expect(quota.used).toBe(0);
+  expect(quota.take(5)).toBe(true);
 });

@@ -109,7 +109,7 @@ describe("on the wire", () => {
       fc.property(fc.anything(), (thrown) => {
         expect(toWireFault(thrown)).toEqual({
           code: "DEFECT",
-          message: "the service failed; the request id names the log entry",
+          message: "the service failed; its log has the cause, under the request id or the job id",
         });
       }),
     );

@@ -241,6 +241,28 @@ describe("a template", () => {
     expect(rendered).toBeUndefined();
   });
 
+  test.each([
+    ["a value of very many lines", "{{{x}}}\n".repeat(400), { x: "a\n".repeat(125_000) }],
+    ["a value of very many words", "{{x}}\n".repeat(400), { x: "a ".repeat(125_000) }],
+    [
+      "a long section for a long list",
+      `{{#x}}${"l".repeat(60_000)}{{/x}}`,
+      { x: Array.from({ length: 60_000 }, () => 1) },
+    ],
+    [
+      "a list within a list",
+      "{{#x}}{{#y}}l{{/y}}{{/x}}",
+      { x: Array.from({ length: 3_000 }, () => ({ y: Array.from({ length: 300 }, () => 1) })) },
+    ],
+  ])("that repeats %s gives up instead of filling the memory", (_, template, values) => {
+    expect(renderTemplate(template, values, { maxCharacters: 40_000 })).toBeUndefined();
+  });
+
+  test("may repeat a section for each of a thousand items", () => {
+    const items = Array.from({ length: 1_000 }, (_, index) => `item ${index}`);
+    expect(render(`# T\n\n{{#x}}\n- {{.}}\n{{/x}}\n${"text ".repeat(100)}`, { x: items })).toContain("- item 999");
+  });
+
   test("keeps its own structure", () => {
     const template = "# {{t}}\n\n> 1. - {{x}}\n\n| a |\n|---|\n| {{x}} |\n";
     expect(render(template, { t: "T", x: "v" })).toBe("# T\n\n> 1. - v\n\n| a |\n|---|\n| v |");

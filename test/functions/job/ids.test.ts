@@ -2,11 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createJobId, isArtifactId, isJobId } from "../../../functions/job/ids.ts";
 
-const idAt = (time: number, byte = 0) =>
-  createJobId(
-    () => time,
-    (count) => new Uint8Array(count).fill(byte),
-  );
+const idAt = (time: number, byte = 0) => createJobId(time, (count) => new Uint8Array(count).fill(byte));
 
 describe("job ids", () => {
   test("are ids, and sort the newest first", () => {

@@ -300,7 +300,7 @@ describe("limits", () => {
   });
 
   test("of the report refuse a job whose answers could not be read back", async () => {
-    const runner: HandlerRunner = { interrupts: true, run: async () => succeed({ text: "x".repeat(60_000) }) };
+    const runner: HandlerRunner = { interrupts: true, run: async () => succeed({ text: `"`.repeat(30_000) }) };
     const world = jobWorld({ runner, limits: { ...DEFAULT_LIMITS, max_calls: 100 } });
     expect(await world.run({ calls: Array.from({ length: 80 }, () => planCall()) })).toFail("OUTPUT_TOO_LARGE");
     expect(await world.keys()).toEqual([]);

@@ -273,7 +273,7 @@ describe("a defect", () => {
     for (const path of ["/v1/health", "/v1/jobs/x"]) {
       const response = await handler(httpEvent({ path }), lambdaContext());
       const problem = expectProblem(response, 500, "DEFECT");
-      expect(problem.detail).toBe("the service failed; the request id names the log entry");
+      expect(problem.detail).toBe("the service failed; its log has the cause, under the request id or the job id");
       expect(JSON.stringify(response)).not.toContain("AKIA");
     }
   });

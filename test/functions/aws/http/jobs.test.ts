@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { HttpEvent } from "../../../../functions/aws/http/request.ts";
 import { JobReport } from "../../../../functions/contract/job.ts";
 import {
   ALICE,
@@ -191,6 +192,21 @@ describe("owners", () => {
     }
     expect(jsonOf(await asBob("GET", "/v1/jobs"))).toEqual({ jobs: [] });
     expect((await service.send(httpEvent({ path: artifactPath }))).statusCode).toBe(302);
+  });
+
+  test("two people of one identity pool, who share a role and its session, are two owners", async () => {
+    const { service } = await ranJob();
+    const asIdentity = (identityId: string, event: HttpEvent): HttpEvent => {
+      const iam = { userArn: ALICE, cognitoIdentity: { identityId } };
+      return Object.assign(structuredClone(event), {
+        requestContext: { ...event.requestContext, authorizer: { iam } },
+      });
+    };
+    const made = jsonOf(await service.send(asIdentity("eu:1", jobEvent({ calls: [PDF] }))));
+    const path = `/v1/jobs/${made.job_id}`;
+    expect((await service.send(asIdentity("eu:1", httpEvent({ path })))).statusCode).toBe(200);
+    expectProblem(await service.send(asIdentity("eu:2", httpEvent({ path }))), 404, "JOB_NOT_FOUND");
+    expectProblem(await service.send(httpEvent({ path })), 404, "JOB_NOT_FOUND");
   });
 
   test.each([undefined, ""])("nobody is let in without a principal: %j", async (userArn) => {

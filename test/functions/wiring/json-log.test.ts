@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Fault } from "../../../functions/contract/fault.ts";
-import { createJsonLog } from "../../../functions/service/json-log.ts";
+import { createJsonLog } from "../../../functions/wiring/json-log.ts";
 
 function logged(fields: Readonly<Record<string, unknown>>) {
   const lines: string[] = [];

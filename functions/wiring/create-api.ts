@@ -15,7 +15,7 @@ import type { Pins } from "../repository/pins.ts";
 
 /** Puts the use cases together over adapters that the entry point chose: the same in the cloud and on one machine. */
 
-export type ServiceOptions = {
+export type ApiOptions = {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
@@ -32,7 +32,7 @@ export type ServiceOptions = {
 };
 
 /** Reads and verifies the repositories once. Throws only for a bad deploy. */
-export function createService(options: ServiceOptions): SkillBrokerApi {
+export function createApi(options: ApiOptions): SkillBrokerApi {
   const { store, clock, randomBytes, log, artifactDays } = options;
   const repositories = loadRepositories({
     root: options.skillsRoot,
