@@ -23,12 +23,13 @@ export function createArgumentChecker(): ArgumentChecker {
     const key = `${spec.ref} ${spec.digest}`;
     const compiling = compiled.get(key) ?? compile(spec.inputSchema);
     compiled.set(key, compiling);
-    const { validate, cause } = await compiling;
-    if (validate === undefined) return unusable(spec, cause);
+    const { check, cause } = await compiling;
+    if (check === undefined) return unusable(spec, cause);
     try {
-      return validate(given) ? succeed(null) : misfit(spec, toSchemaViolations(validate.errors ?? []));
+      const errors = check(given);
+      return errors.length === 0 ? succeed(null) : misfit(spec, toSchemaViolations(errors));
     } catch (error) {
-      // A schema that refers to itself without going deeper into the arguments never ends.
+      // A schema that refers to itself without going deeper into the arguments, or twice to what refers twice, never ends.
       return unusable(spec, error);
     }
   };

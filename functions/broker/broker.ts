@@ -22,6 +22,8 @@ export type ToolBrokerOptions = {
   /** A snapshot: the broker lives as long as one job. */
   readonly tools: ReadonlyMap<ToolRef, RegisteredTool>;
   readonly operatorPolicy: OperatorPolicy;
+  /** Repositories that are left out; an approved ref that nothing provides is then theirs to answer for. */
+  readonly refusedRepositories: readonly string[];
   readonly jobPolicy: JobPolicy;
   readonly runner: HandlerRunner;
   readonly checkArguments: ArgumentChecker;
@@ -134,12 +136,21 @@ export class ToolBroker {
 /** Registered and approved; what a job makes of it is not asked. */
 export function admitByOperator(
   ref: ToolRef,
-  { tools, operatorPolicy }: Pick<ToolBrokerOptions, "tools" | "operatorPolicy">,
+  {
+    tools,
+    operatorPolicy,
+    refusedRepositories,
+  }: Pick<ToolBrokerOptions, "tools" | "operatorPolicy" | "refusedRepositories">,
 ): Outcome<RegisteredTool> {
   const tool = tools.get(ref);
+  const approved = operatorPolicy.approved.has(ref);
+  if (tool === undefined && approved && refusedRepositories.length > 0) {
+    const message = `${ref} is approved but not installed, since a repository is refused: ${refusedRepositories.join(", ")}`;
+    return refuse("REPOSITORY_REFUSED", message);
+  }
   if (tool === undefined)
     return refuse("TOOL_UNKNOWN", `no tool is called ${ref}; GET /v1/tools lists those there are`);
-  if (operatorPolicy.approved.has(ref)) return succeed(tool);
+  if (approved) return succeed(tool);
   return refuse("TOOL_NOT_APPROVED", `${ref} is installed but not approved; the operator approves it by its exact ref`);
 }
 

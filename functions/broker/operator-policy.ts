@@ -12,7 +12,7 @@ export const LOCAL_BUNDLE = "local";
 
 /**
  * Reads the operator's approvals: exact refs, or `local`, which expands over `bundled` and nothing else. Throws a
- * `DEFECT` that names every entry that is neither, because a misspelt approval must not pass for a narrow one.
+ * `REQUEST_INVALID` that names every entry that is neither, because a misspelt approval must not pass for a narrow one.
  */
 export function loadPolicy(approvals: readonly string[], bundled: readonly ToolSpec[]): OperatorPolicy {
   const approved = new Set<ToolRef>();
@@ -29,7 +29,7 @@ export function loadPolicy(approvals: readonly string[], bundled: readonly ToolS
   if (unreadable.length > 0) {
     const named = unreadable.map((entry) => JSON.stringify(entry)).join(", ");
     throw new Fault(
-      "DEFECT",
+      "REQUEST_INVALID",
       `approved tools: ${named} is neither a bundle ("${LOCAL_BUNDLE}") nor an exact id@version`,
     );
   }

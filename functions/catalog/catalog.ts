@@ -1,13 +1,14 @@
 import { loadPolicy, type OperatorPolicy } from "../broker/operator-policy.ts";
 import { type RegisteredTool, ToolRegistry } from "../broker/tool-registry.ts";
 import type { HealthReport, RepositoryHealth } from "../contract/catalog.ts";
-import { Fault } from "../contract/fault.ts";
+import { Fault, SkillError } from "../contract/fault.ts";
 import type { Log } from "../contract/ports.ts";
-import type { ToolRef } from "../contract/tool.ts";
+import type { Skill } from "../contract/skill.ts";
+import { parseToolRef, type ToolRef } from "../contract/tool.ts";
 import type { RepositoryStatus } from "../repository/load.ts";
 import { BUNDLED_SPECS, BUNDLED_TOOLS } from "./bundled-tools.ts";
 import { installSkillRepository } from "./install.ts";
-import { SkillRegistry } from "./skill-registry.ts";
+import { SkillRegistry, type ToolLookup } from "./skill-registry.ts";
 
 /**
  * Where skills, tools and policy meet: everything a job may see, fixed for as long as the job runs. A repository that
@@ -40,8 +41,32 @@ export function buildCatalog({ repositories: loaded, approvals, log }: CatalogSo
   const tools = registry.snapshot();
   const absent = [...policy.approved].filter((ref) => !tools.has(ref));
   if (absent.length > 0) log("warn", "approved tools that nothing provides", { refs: absent.join(" ") });
-  const skills = new SkillRegistry(repositories.flatMap((each) => (each.status === "loaded" ? each.skills : [])));
+  const verified = repositories.flatMap((each) => (each.status === "loaded" ? each.skills : []));
+  const skills = new SkillRegistry({ skills: verified, lookup: toLookup(tools), log });
   return { tools, policy, skills, repositories, generation: 0, refreshedAt: null };
+}
+
+/** Names of the repositories that are left out. */
+export function refusedRepositories({ repositories }: Pick<Catalog, "repositories">): readonly string[] {
+  return repositories.flatMap(({ name, status }) => (status === "refused" ? [name] : []));
+}
+
+/**
+ * The skill of that name. Throws `SKILL_NOT_FOUND`, or `REPOSITORY_REFUSED` when its repository is left out: that is not
+ * the caller's mistake.
+ */
+export function findSkill(name: string, catalog: Catalog): Skill {
+  const repository = name.split("/")[0] ?? "";
+  if (!refusedRepositories(catalog).includes(repository)) return catalog.skills.get(name);
+  throw new SkillError(`the repository "${repository}" is refused, so ${JSON.stringify(name)} is not installed`);
+}
+
+/** Everything installed is there; a tool of an MCP server is not, as long as none is connected. */
+function toLookup(tools: ReadonlyMap<ToolRef, RegisteredTool>): ToolLookup {
+  return (text) => {
+    const ref = parseToolRef(text);
+    return { state: ref !== undefined && tools.has(ref) ? "present" : "absent" };
+  };
 }
 
 function install(registry: ToolRegistry, repository: RepositoryStatus): RepositoryStatus {

@@ -1,5 +1,8 @@
 import { SkillExecutionError } from "../contract/fault.ts";
+import type { Log } from "../contract/ports.ts";
 import type { Skill } from "../contract/skill.ts";
+import { SkillRefreshResult } from "./refresh-result.ts";
+import { type Breach, SkillGraph, type SkillNode } from "./skill-graph.ts";
 
 /** Named skills, and the flattened tool set of each: its own tool refs and those of every skill it includes. */
 
@@ -7,16 +10,41 @@ import type { Skill } from "../contract/skill.ts";
 export type ToolUse = { readonly ref: string; readonly via: readonly string[] };
 export type ToolSet = { readonly uses: readonly ToolUse[]; readonly problems: readonly string[] };
 
+/**
+ * What is known of a ref now. `unknown`: whoever lends the tool could not be asked. `changed`: its definition is not
+ * the approved one.
+ */
+export type ToolState =
+  | { readonly state: "present" | "absent" | "unknown" }
+  | { readonly state: "changed"; readonly approved: string; readonly offered: string };
+export type ToolLookup = (ref: string) => ToolState;
+
+export type SkillRegistryOptions = {
+  readonly skills: readonly Skill[];
+  /** Undefined when there is no tool registry to look refs up in: every resolved skill then counts as refreshed. */
+  readonly lookup?: ToolLookup | undefined;
+  readonly log: Log;
+};
+
+/** Longest path that is told whole; of a longer one the beginning and the end. */
+const MAX_TOLD_PATH = 12;
+
 export class SkillRegistry {
   readonly #skills: ReadonlyMap<string, Skill>;
+  readonly #graph: SkillGraph;
+  readonly #lookup: ToolLookup | undefined;
+  readonly #log: Log;
 
-  constructor(skills: readonly Skill[]) {
+  constructor({ skills, lookup, log }: SkillRegistryOptions) {
     this.#skills = new Map(skills.map((skill) => [skill.name, skill]));
+    this.#graph = new SkillGraph(skills.map(toNode));
+    this.#lookup = lookup;
+    this.#log = log;
   }
 
   /** In the order of their names. */
   list(): readonly Skill[] {
-    return [...this.#skills.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return this.#graph.names.flatMap((name) => this.#skills.get(name) ?? []);
   }
 
   /** Throws `SkillExecutionError` (`SKILL_NOT_FOUND`) for an unknown name. */
@@ -27,53 +55,87 @@ export class SkillRegistry {
   }
 
   /**
-   * The flattened tool set, each ref once, by the shortest way in. Problems name a cycle (`x → a → x`) or a missing
-   * include (`b → ghost`) by its path. Throws `SKILL_NOT_FOUND` for an unknown name.
+   * The flattened tool set, each ref once, sorted, by the shortest way in. `problems` names the include that is not
+   * there (`b → ghost`) or leads back (`x → a → x`) by its path. Throws `SKILL_NOT_FOUND` for an unknown name.
    */
   resolve(name: string): ToolSet {
-    const uses = new Map<string, ToolUse>();
-    const { ways, problems } = this.#explore(this.get(name).name);
-    for (const [reached, via] of ways) {
-      for (const ref of this.get(reached).toolRefs) if (!uses.has(ref)) uses.set(ref, { ref, via });
-    }
-    const sorted = [...uses.values()].sort((a, b) => (a.ref < b.ref ? -1 : 1));
-    return { uses: sorted, problems: [...problems, ...this.#findCycles(name)].sort() };
+    const id = this.#idOf(name);
+    const uses = this.#graph
+      .refIdsOf(id)
+      .map((ref) => ({ ref: this.#graph.refs[ref] ?? "", via: this.#graph.wayTo(id, ref) }));
+    const breach = this.#graph.breachOf(id);
+    return { uses, problems: breach === undefined ? [] : [toPath(breach.path)] };
   }
 
-  /** Every skill that is reached, with the shortest way to it, breadth first; and the includes that lead nowhere. */
-  #explore(name: string): { readonly ways: ReadonlyMap<string, readonly string[]>; readonly problems: string[] } {
-    const ways = new Map<string, readonly string[]>([[name, [name]]]);
-    const problems: string[] = [];
-    for (const [reached, via] of ways) {
-      for (const include of new Set(this.get(reached).includes)) {
-        if (!this.#skills.has(include)) problems.push([...via, include].join(" → "));
-        else if (!ways.has(include)) ways.set(include, [...via, include]);
-      }
-    }
-    return { ways, problems };
+  /** Recomputes one skill's tool set against what is there now. Throws `SKILL_NOT_FOUND` for an unknown name. */
+  refresh(name: string): SkillRefreshResult {
+    return this.#refresh([this.#idOf(name)]);
   }
 
-  /**
-   * Depth first, since the shortest ways do not show every cycle: of x → a, x → b, a → b and b → a neither way holds
-   * both. With a stack of its own, because a chain of 100,000 includes overflows recursion.
-   */
-  #findCycles(name: string): string[] {
-    const cycles: string[] = [];
-    const done = new Set<string>();
-    const path = new Map([[name, this.#knownIncludes(name)]]);
-    for (let last = name; path.size > 0; last = [...path.keys()].at(-1) ?? name) {
-      const include = path.get(last)?.pop();
-      if (include === undefined) {
-        path.delete(last);
-        done.add(last);
-      } else if (path.has(include)) cycles.push([...path.keys(), include].join(" → "));
-      else if (!done.has(include)) path.set(include, this.#knownIncludes(include));
-    }
-    return cycles;
+  /** Recomputes every skill's. Skills are flattened once for all; only the tools are looked up anew, each once. */
+  refreshAll(): SkillRefreshResult {
+    return this.#refresh(this.#graph.names.map((_, id) => id));
   }
 
-  /** Last first, to be popped in the order in which they are written. */
-  #knownIncludes(name: string): string[] {
-    return [...new Set(this.get(name).includes)].filter((include) => this.#skills.has(include)).reverse();
+  #refresh(ids: readonly number[]): SkillRefreshResult {
+    const lookup = this.#lookup;
+    if (lookup === undefined) {
+      this.#log("warn", "skills are refreshed without looking their tools up: give the skill registry a lookup");
+    }
+    const states = this.#graph.refs.map((ref): ToolState => lookup?.(ref) ?? { state: "present" });
+    const stateOf = new Map(this.#graph.refs.map((ref, id) => [ref, states[id]?.state]));
+    const broken = this.#graph.maskOf((ref) => stateOf.get(ref) === "absent" || stateOf.get(ref) === "changed");
+    const unknown = this.#graph.maskOf((ref) => stateOf.get(ref) === "unknown");
+    const refreshed: string[] = [];
+    const failed = new Map<string, string>();
+    const skipped: string[] = [];
+    for (const id of ids) {
+      const name = this.#graph.names[id] ?? "";
+      const breach = this.#graph.breachOf(id);
+      if (breach !== undefined) failed.set(name, toBreachMessage(breach));
+      else if (this.#graph.meets(id, broken)) failed.set(name, this.#toToolMessage(id, states));
+      else if (this.#graph.meets(id, unknown)) skipped.push(name);
+      else refreshed.push(name);
+    }
+    return new SkillRefreshResult({ refreshed, failed, skipped });
   }
+
+  /** Every ref that is missing or changed, sorted, with its way in. */
+  #toToolMessage(id: number, states: readonly ToolState[]): string {
+    const missing: string[] = [];
+    const changed: string[] = [];
+    for (const ref of this.#graph.refIdsOf(id)) {
+      const state = states[ref] ?? { state: "absent" };
+      const where = `${toPath(this.#graph.wayTo(id, ref))}: ${this.#graph.refs[ref]}`;
+      if (state.state === "absent") missing.push(where);
+      if (state.state === "changed") changed.push(`${where} (approved ${state.approved}, offered ${state.offered})`);
+    }
+    const parts = [
+      ...(missing.length > 0 ? [`missing tools: ${missing.join(", ")}`] : []),
+      ...(changed.length > 0 ? [`changed tools: ${changed.join(", ")}`] : []),
+    ];
+    return parts.join("; ");
+  }
+
+  #idOf(name: string): number {
+    const id = this.#graph.idOf(name);
+    if (id === undefined) throw new SkillExecutionError("SKILL_NOT_FOUND", `no skill is called "${name}"`);
+    return id;
+  }
+}
+
+/** A callable skill's own tool belongs to its tool set, so that who includes the skill may call it. */
+function toNode({ name, includes, toolRefs, callable }: Skill): SkillNode {
+  return { name, includes, toolRefs: callable === undefined ? toolRefs : [callable.ref, ...toolRefs] };
+}
+
+function toBreachMessage({ kind, path }: Breach): string {
+  return `${kind === "cycle" ? "the includes lead in a circle" : "an include is missing"}: ${toPath(path)}`;
+}
+
+function toPath(names: readonly string[]): string {
+  if (names.length <= MAX_TOLD_PATH) return names.join(" → ");
+  const half = MAX_TOLD_PATH / 2;
+  const left = names.length - MAX_TOLD_PATH;
+  return [...names.slice(0, half), `… ${left} more …`, ...names.slice(-half)].join(" → ");
 }

@@ -1,7 +1,7 @@
 import type { SkillDetail, SkillSummary } from "../contract/catalog.ts";
 import type { Skill } from "../contract/skill.ts";
 import { parseToolRef } from "../contract/tool.ts";
-import type { Catalog } from "./catalog.ts";
+import { type Catalog, findSkill } from "./catalog.ts";
 
 /** The skills, approved or not: reading about a skill is no permission to call it. */
 
@@ -9,9 +9,9 @@ export function toSkillSummaries(catalog: Catalog): readonly SkillSummary[] {
   return catalog.skills.list().map((skill) => toSummary(skill, catalog));
 }
 
-/** Throws `SKILL_NOT_FOUND` for an unknown name. */
+/** Throws `SKILL_NOT_FOUND` for an unknown name, `REPOSITORY_REFUSED` for one of a repository that is left out. */
 export function toSkillDetail(name: string, catalog: Catalog): SkillDetail {
-  const skill = catalog.skills.get(name);
+  const skill = findSkill(name, catalog);
   const { uses, problems } = catalog.skills.resolve(name);
   const missing = uses.filter(({ ref }) => !isKnown(ref, catalog)).map(({ ref, via }) => `${via.join(" → ")}: ${ref}`);
   const { license, compatibility, callable } = skill;

@@ -84,7 +84,7 @@ export const ROUTES = [
     summary: "One skill with instructions, files and flattened tool set",
     status: 200,
     response: SkillDetail,
-    faults: ["SKILL_NOT_FOUND"],
+    faults: ["SKILL_NOT_FOUND", "REPOSITORY_REFUSED"],
   },
   {
     operation: "runJob",
@@ -104,6 +104,7 @@ export const ROUTES = [
       "TOOL_NOT_ALLOWED",
       "TOOL_UNKNOWN",
       "SKILL_NOT_FOUND",
+      "REPOSITORY_REFUSED",
       "PAYLOAD_TOO_LARGE",
       "OUTPUT_TOO_LARGE",
       "MEDIA_TYPE_UNSUPPORTED",

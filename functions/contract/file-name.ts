@@ -105,6 +105,8 @@ function toAsciiName(name: string): string {
     .normalize("NFKD")
     .replace(/[^\x20-\x7e]/g, "")
     .replace(/["\\/%;:*?<>|]/g, "_")
+    // What is left of another script's name must not look like an option.
+    .replace(/^[-\s]+/, "")
     .trim();
   if (/^[^.]*[A-Za-z0-9]/.test(ascii)) return ascii;
   return `download${/\.[a-z0-9]+$/i.exec(ascii)?.[0] ?? ""}`;

@@ -13,7 +13,8 @@ const BYTE_ORDER_MARK = "\ufeff";
 
 /**
  * The parsed value, or `REQUEST_INVALID` that says what and where. Refused: syntax errors, a key that stands twice in
- * one object, the key `__proto__`, nesting beyond `maxDepth`, text with a lone surrogate, numbers that overflow.
+ * one object, the key `__proto__`, nesting beyond `maxDepth`, text with a lone surrogate, numbers that overflow or that
+ * a double cannot hold exactly.
  */
 export function parseStrictJson(text: string, { maxDepth }: JsonOptions): Outcome<unknown> {
   const source = text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
@@ -59,9 +60,19 @@ function findProblem(source: string, maxDepth: number): string | undefined {
       if (problem !== undefined) return problem;
     } else if (Math.abs(Number(text)) === Number.POSITIVE_INFINITY) {
       return `number out of range at position ${match.index}`;
+    } else if (isInexactInteger(text)) {
+      return `whole number at position ${match.index} is too large to be kept exactly; send it as text`;
     }
   }
   return undefined;
+}
+
+/** An id such as 9007199254740993 would arrive as another one, and nobody would be told. */
+function isInexactInteger(literal: string): boolean {
+  const value = Number(literal);
+  if (!/^-?\d{16,400}$/.test(literal) || Number.isSafeInteger(value)) return false;
+  // What JavaScript itself writes for a double comes back as that double.
+  return String(value) !== literal && BigInt(literal) !== BigInt(value);
 }
 
 /** Index after the closing quote. By `indexOf`: one regular expression for a text of 4 million escapes overflows its stack. */

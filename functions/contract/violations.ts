@@ -14,7 +14,9 @@ export function toViolations(error: z.ZodError): readonly Violation[] {
 /** zod begins its own messages with a headline that says no more than the path does. */
 function toPlainWords({ code, message }: z.core.$ZodIssue): string {
   if (code === "invalid_type" && message.endsWith(", received undefined")) return "is required";
-  return message.replace(/^(?:Invalid (?:input|option|key)|Too (?:big|small)): /, "");
+  return message
+    .replace(/^(?:Invalid (?:input|option|key)|Too (?:big|small)): /, "")
+    .replace("expected record", "expected object");
 }
 
 /** RFC 6901 JSON Pointer; the whole document is `""`. */

@@ -17,5 +17,5 @@ export function readArguments<T extends z.ZodType>(schema: T, given: JsonObject)
 
 /** Throws `ToolInputError` about one argument. */
 export function refuseArgument(path: string, message: string): never {
-  throw new ToolInputError(`the arguments do not fit: ${path} ${message}`, [{ path, message }]);
+  throw new ToolInputError(`the arguments do not fit: ${path || "/"} ${message}`, [{ path, message }]);
 }

@@ -16,10 +16,13 @@ export const MAX_ROWS = 5_000;
 const Cell = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 type Cell = z.infer<typeof Cell>;
 
+const Delimiter = z.enum([",", ";"]);
+type Delimiter = z.infer<typeof Delimiter>;
+
 const DataTableArguments = z.strictObject({
   columns: z.array(z.string()).min(1).max(MAX_COLUMNS),
   rows: z.array(z.array(Cell)).max(MAX_ROWS),
-  delimiter: z.enum([",", ";"]).default(","),
+  delimiter: Delimiter.default(","),
   filename: z.string().optional(),
 });
 
@@ -37,7 +40,7 @@ export const dataTable: Handler = ({ arguments: given }) => {
       refuseArgument(`/rows/${index}`, `has ${row.length} cells, ${columns.length} wanted, one a column`);
     }
   });
-  const table = [columns, ...rows].map((row) => row.map(toField));
+  const table = [columns, ...rows].map((row) => row.map((cell) => toField(cell, delimiter)));
   const guarded = table.flat().filter(({ guarded }) => guarded).length;
   const csv = stringify(
     table.map((row) => row.map(({ text }) => text)),
@@ -52,13 +55,19 @@ export const dataTable: Handler = ({ arguments: given }) => {
   };
 };
 
+/** Who sets cells apart by semicolons has the comma for a decimal mark: `1.5` would be read as the first of May. */
+function toNumberText(value: number, delimiter: Delimiter): string {
+  return delimiter === ";" ? String(value).replace(".", ",") : String(value);
+}
+
 /** Characters that make a spreadsheet read a cell as a formula, also in full width, and after white space. */
 const FORMULA = /^[\s\p{Default_Ignorable_Code_Point}]*[=+\-@\uff1d\uff0b\uff0d\uff20|%]|^[\t\n]/u;
 /** A plain negative or positive number is data, not a formula. */
 const PLAIN_NUMBER = /^[+-]?\d{1,15}(?:[.,]\d{1,15})?$/;
 
-function toField(cell: Cell): { readonly text: string; readonly guarded: boolean } {
+function toField(cell: Cell, delimiter: Delimiter): { readonly text: string; readonly guarded: boolean } {
   if (cell === null) return { text: "", guarded: false };
+  if (typeof cell === "number") return { text: toNumberText(cell, delimiter), guarded: false };
   if (typeof cell !== "string") return { text: String(cell), guarded: false };
   const text = withoutInvisibles(withUnixLineBreaks(cell));
   const guarded = FORMULA.test(text) && !PLAIN_NUMBER.test(text);

@@ -1,13 +1,14 @@
 import * as z from "zod";
 import { Fault } from "../contract/fault.ts";
 import type { Handler } from "../contract/ports.ts";
+import type { CallableSkill } from "../contract/skill.ts";
 import { codePointCount, isBlank } from "../contract/text.ts";
 import type { JsonObject } from "../contract/tool.ts";
 import { readArguments, refuseArgument } from "./arguments.ts";
 import { toEnvelope } from "./envelope.ts";
 import type { PdfBlock } from "./pdf/page-layout.ts";
 import { renderPdf } from "./pdf/pdf-document.ts";
-import { type FilledTemplate, renderTemplate, toMarkdown, toPlainText } from "./template.ts";
+import { type FilledTemplate, findTemplateProblems, renderTemplate, toMarkdown, toPlainText } from "./template.ts";
 
 /**
  * Any document that is a template filled with arguments. A skill gives the template `document`; its first heading is
@@ -49,6 +50,13 @@ export const markdownDocument: Handler = ({ arguments: given, skill }) => {
     artifact: toEnvelope({ content: pdf.bytes, mediaType: "application/pdf", ...named }),
   };
 };
+
+/** One line for everything that would keep the skill from making a document. */
+export function findDocumentProblems({ templates }: CallableSkill): readonly string[] {
+  const template = templates.get("document");
+  if (template === undefined) return ['/templates: the handler needs the template "document"'];
+  return findTemplateProblems(template).map((problem) => `/templates/document ${problem}`);
+}
 
 function fillWithinLimit(template: string, values: JsonObject): FilledTemplate {
   const filled = renderTemplate(template, values, { maxCharacters: MAX_DOCUMENT });

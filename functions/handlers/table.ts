@@ -1,9 +1,10 @@
 import type { Handler } from "../contract/ports.ts";
+import type { CallableSkill } from "../contract/skill.ts";
 import { calendarEvent } from "./calendar-event.ts";
 import { createPdf } from "./create-pdf.ts";
 import { dataTable } from "./data-table.ts";
 import { makePlan } from "./make-plan.ts";
-import { markdownDocument } from "./markdown-document.ts";
+import { findDocumentProblems, markdownDocument } from "./markdown-document.ts";
 
 /**
  * The fixed table: name -> pure function. A skill names its handler here and nowhere else; importing a module out of a
@@ -19,3 +20,8 @@ export const HANDLERS: ReadonlyMap<string, Handler> = new Map([
 
 /** Handlers that a repository's `tool.json` may name: those that are not a built-in tool by themselves. */
 export const SKILL_HANDLERS: ReadonlySet<string> = new Set(["markdown_document", "data_table", "calendar_event"]);
+
+/** Why the handler that a skill names could do nothing with it, one line each; for whoever approves the skill. */
+export function findHandlerProblems(skill: CallableSkill): readonly string[] {
+  return skill.handler === "markdown_document" ? findDocumentProblems(skill) : [];
+}

@@ -28,7 +28,7 @@ export function renderTemplate(
   const written = new Budget(most);
   const repeated = new Budget(MAX_REPEATED);
   const filled = fill(
-    template.replace(MARKS, ""),
+    template.replace(/\r\n?/g, "\n").replace(CONTROLS, ""),
     new FieldsContext(toView(values, written), undefined, () => repeated.spend(template.length)),
   );
   if (filled === undefined || filled.length > most) return undefined;
@@ -44,6 +44,8 @@ const ESCAPE = "\0";
 const VALUE_START = "\u0001";
 const VALUE_END = "\u0002";
 const MARKS = /[\0\u0001\u0002]/g;
+/** Of a template: the marks are ours, and the rest has no place in a document. */
+const CONTROLS = /[\0-\x08\v-\x1f\x7f]/g;
 
 export function toMarkdown(filled: FilledTemplate): string {
   return filled.replaceAll(ESCAPE, "\\");
@@ -85,8 +87,27 @@ function fill(template: string, context: FieldsContext): string | undefined {
     return Mustache.render(template, context, undefined, { escape: toInline });
   } catch (error) {
     if (error instanceof OverBudget) return undefined;
-    throw error;
+    if (!(error instanceof RangeError)) throw error;
+    throw new Fault("TOOL_UNAVAILABLE", "the skill's template nests sections deeper than can be rendered", {
+      cause: error,
+    });
   }
+}
+
+/** What would keep a template from being filled, one line each; for whoever approves it. */
+export function findTemplateProblems(template: string): readonly string[] {
+  try {
+    const tokens = Mustache.parse(template);
+    return hasPartial(tokens) ? ["has a partial ({{> …}}), and there are none"] : [];
+  } catch (error) {
+    return [`is not valid Mustache: ${error instanceof Error ? error.message : "unknown reason"}`];
+  }
+}
+
+function hasPartial(tokens: readonly unknown[]): boolean {
+  return tokens.some(
+    (token) => Array.isArray(token) && (token[0] === ">" || (Array.isArray(token[4]) && hasPartial(token[4]))),
+  );
 }
 
 /** A caller's text inside a view; Mustache turns it into a string through `escape` or through `toString`. */

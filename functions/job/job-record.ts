@@ -7,6 +7,11 @@ import type { NamedCall } from "./plan-job.ts";
 
 /** What is kept of a job that ran. */
 
+/** Pointer into the job that was sent, for a pointer into the arguments of one call. */
+export function argumentPath(index: number, path: string): string {
+  return `/calls/${index}/arguments${path}`;
+}
+
 export type RanCall = { readonly call: NamedCall; readonly ran: CallOutcome };
 
 export type FinishedJob = {
@@ -31,7 +36,7 @@ export function toRecord(job: FinishedJob, artifacts: readonly ArtifactRecord[])
     status: succeeded === ran.length ? "succeeded" : succeeded === 0 ? "failed" : "partial",
     created_at: new Date(createdAt).toISOString(),
     finished_at: new Date(finishedAt).toISOString(),
-    results: ran.map((each) => toResult(each, artifacts)),
+    results: ran.map((each, index) => toResult(each, index, artifacts)),
     artifacts: [...artifacts],
     usage: {
       calls: ran.length,
@@ -45,11 +50,16 @@ export function toRecord(job: FinishedJob, artifacts: readonly ArtifactRecord[])
   };
 }
 
-function toResult({ call, ran: { outcome } }: RanCall, artifacts: readonly ArtifactRecord[]): CallResult {
+function toResult(
+  { call, ran: { outcome } }: RanCall,
+  index: number,
+  artifacts: readonly ArtifactRecord[],
+): CallResult {
   const named = { call_id: call.id, tool: call.ref };
   if (!outcome.ok) {
     const { code, message, errors } = toWireFault(outcome.fault);
-    return { ...named, ok: false, error: { code, message, ...(errors === undefined ? {} : { errors: [...errors] }) } };
+    const located = errors?.map(({ path, message }) => ({ path: argumentPath(index, path), message }));
+    return { ...named, ok: false, error: { code, message, ...(located === undefined ? {} : { errors: located }) } };
   }
   const artifact = artifacts.find(({ call_id }) => call_id === call.id);
   const lifted = artifact === undefined ? {} : { artifact_id: artifact.artifact_id };

@@ -1,5 +1,5 @@
 import { admitByOperator, type ToolBroker } from "../broker/broker.ts";
-import type { Catalog } from "../catalog/catalog.ts";
+import { type Catalog, findSkill, refusedRepositories } from "../catalog/catalog.ts";
 import { Fault, type Outcome, refuse, succeed, type Violation } from "../contract/fault.ts";
 import type { JobRequest } from "../contract/job.ts";
 import { type Limits, narrowLimits } from "../contract/limits.ts";
@@ -62,7 +62,7 @@ function allowedRefs(
   const refused = findRefused(
     tools ?? [],
     (index) => `/allowed_tools/${index}`,
-    (ref) => admitByOperator(ref, { tools: catalog.tools, operatorPolicy: catalog.policy }),
+    (ref) => admitByOperator(ref, toOperatorGate(catalog)),
   );
   if (refused !== undefined) return { ok: false, fault: refused };
   try {
@@ -74,11 +74,15 @@ function allowedRefs(
   return succeed(allowed);
 }
 
-/** A callable skill allows itself and its tool set. */
-function skillRefs(name: string, { skills }: Catalog): readonly ToolRef[] {
-  const own = skills.get(name).callable?.ref;
-  const named = skills.resolve(name).uses.flatMap(({ ref }) => parseToolRef(ref) ?? []);
-  return own === undefined ? named : [own, ...named];
+function skillRefs(name: string, catalog: Catalog): readonly ToolRef[] {
+  const { uses } = catalog.skills.resolve(findSkill(name, catalog).name);
+  return uses.flatMap(({ ref }) => parseToolRef(ref) ?? []);
+}
+
+/** What the operator's half of the broker's gate goes by. */
+export function toOperatorGate(catalog: Catalog) {
+  const { tools, policy } = catalog;
+  return { tools, operatorPolicy: policy, refusedRepositories: refusedRepositories(catalog) };
 }
 
 /** The first refused ref decides the code; every refused one is listed under the pointer that `pathOf` gives. */

@@ -7,9 +7,9 @@ import type { ArtifactRecord, JobRecord, JobRequest } from "../contract/job.ts";
 import type { Limits } from "../contract/limits.ts";
 import type { Clock, HandlerRunner, Log, ObjectStore, RandomBytes } from "../contract/ports.ts";
 import { createJobId } from "./ids.ts";
-import { type FinishedJob, type RanCall, toRecord } from "./job-record.ts";
+import { argumentPath, type FinishedJob, type RanCall, toRecord } from "./job-record.ts";
 import { answerByteCount, artifactKey, MAX_ANSWER_BYTES, putArtifact, putNewJob } from "./job-store.ts";
-import { findRefusedCall, type Plan, planJob } from "./plan-job.ts";
+import { findRefusedCall, type Plan, planJob, toOperatorGate } from "./plan-job.ts";
 
 /**
  * Runs a job: admits it whole, runs its calls in order through one broker, stores what they made, then the record.
@@ -55,8 +55,8 @@ export async function runJob(owner: string, request: JobRequest, context: JobCon
 
 function createBroker({ allowed, limits }: Plan, createdAt: number, context: JobContext): ToolBroker {
   const { catalog, runner, checkArguments, clock } = context;
-  const policies = { operatorPolicy: catalog.policy, jobPolicy: { allowed, limits } };
-  return new ToolBroker({ tools: catalog.tools, ...policies, runner, checkArguments, clock, createdAt });
+  const jobPolicy = { allowed, limits };
+  return new ToolBroker({ ...toOperatorGate(catalog), jobPolicy, runner, checkArguments, clock, createdAt });
 }
 
 /** Files first, then the record; nothing when the report could not be answered. */
@@ -83,9 +83,8 @@ function findRefusedInput(ran: readonly RanCall[]): Fault | undefined {
   const [first] = faults;
   if (first === undefined || faults.length < ran.length) return undefined;
   const violations = faults.flatMap((fault, index) => {
-    const prefix = `/calls/${index}/arguments`;
-    if (fault.violations.length === 0) return [{ path: prefix, message: fault.message }];
-    return fault.violations.map(({ path, message }) => ({ path: prefix + path, message }));
+    if (fault.violations.length === 0) return [{ path: argumentPath(index, ""), message: fault.message }];
+    return fault.violations.map(({ path, message }) => ({ path: argumentPath(index, path), message }));
   });
   return new Fault(first.code, first.message, { violations, cause: first });
 }

@@ -1,8 +1,9 @@
 import { createArgumentChecker } from "../../functions/broker/argument-schema.ts";
+import { buildCatalog } from "../../functions/catalog/catalog.ts";
 import { toRegisteredTool } from "../../functions/catalog/install.ts";
 import { Fault } from "../../functions/contract/fault.ts";
 import type { Skill } from "../../functions/contract/skill.ts";
-import { SKILL_HANDLERS } from "../../functions/handlers/table.ts";
+import { findHandlerProblems, SKILL_HANDLERS } from "../../functions/handlers/table.ts";
 import { loadRepositories } from "../../functions/repository/load.ts";
 import type { Pins } from "../../functions/repository/pins.ts";
 import { toVisible } from "../../functions/repository/printable.ts";
@@ -10,13 +11,21 @@ import { readTree, type Tree } from "../../functions/repository/tree.ts";
 
 /**
  * Everything that would refuse a repository with these pins, including what a cold start leaves to the first call:
- * whether every argument schema can be compiled.
+ * whether every argument schema can be compiled, every template be filled and every ref be installed.
  */
 export async function findRefusals(root: string, pins: Pins): Promise<readonly string[]> {
   const statuses = loadRepositories({ root, pins: () => pins, handlers: SKILL_HANDLERS });
   const refusals = statuses.flatMap((status) => (status.status === "refused" ? status.reasons : []));
-  const skills = statuses.flatMap((status) => (status.status === "loaded" ? status.skills : []));
-  return [...refusals, ...(await findUnusableSchemas(skills))];
+  const { repositories, skills } = buildCatalog({ repositories: statuses, approvals: [], log: () => undefined });
+  const installed = repositories.flatMap((each) => (each.status === "refused" ? each.reasons : []));
+  const problems = [...findUnusableTemplates(skills.list()), ...(await findUnusableSchemas(skills.list()))];
+  return [...new Set([...refusals, ...installed, ...problems])];
+}
+
+function findUnusableTemplates(skills: readonly Skill[]): readonly string[] {
+  return skills.flatMap(({ name, callable }) =>
+    callable === undefined ? [] : findHandlerProblems(callable).map((problem) => `${name}/tool.json: ${problem}`),
+  );
 }
 
 async function findUnusableSchemas(skills: readonly Skill[]): Promise<readonly string[]> {

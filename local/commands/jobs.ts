@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { type ArtifactReport, JobList, JobReport } from "../../functions/contract/job.ts";
 import { type Command, type CommandContext, printJson, UsageError } from "./command.ts";
 import { expectBody } from "./expect-ok.ts";
+import { lastingReport } from "./lasting-report.ts";
 import { type SavedArtifact, saveArtifacts } from "./save-artifacts.ts";
 
 /** Lists jobs, or shows one and saves its files. */
@@ -50,13 +51,13 @@ async function showOne(context: CommandContext, jobId: string): Promise<number> 
   const report = expectBody(await client.send("GET", `/v1/jobs/${encodeURIComponent(jobId)}`), JobReport);
   const out = context.option("out");
   if (out === undefined) {
-    if (context.json) printJson(context, report);
+    if (context.json) printJson(context, lastingReport(report, context));
     else context.print(formatJob(report, []));
     return 0;
   }
   const directory = resolve(context.cwd, out);
   const saved = await context.during("saving files", () => saveArtifacts(report, client, directory));
-  if (context.json) printJson(context, { ...report, saved });
+  if (context.json) printJson(context, { ...lastingReport(report, context), saved });
   else context.print(formatJob(report, saved));
   return saved.length === report.artifacts.length ? 0 : 1;
 }

@@ -32,7 +32,8 @@ export const pin: Command = {
     if (context.json) printJson(context, { ok, changes, refusals });
     else {
       for (const refusal of refusals) context.print(`${refusal}\n`);
-      for (const { skill, change, digest } of changes) context.print(`${change.padEnd(8)} ${skill}  ${digest}\n`);
+      for (const { skill, change, digest } of ok ? changes : [])
+        context.print(`${change.padEnd(8)} ${skill}  ${digest}\n`);
       context.print(ok ? summary(changes, context.flag("dry-run")) : "nothing was pinned\n");
     }
     return ok ? 0 : 1;

@@ -6,6 +6,7 @@ import { parseStrictJson } from "../../functions/contract/json.ts";
 import type { ApiClient } from "../api-client.ts";
 import { type Command, type CommandContext, printJson } from "./command.ts";
 import { expectBody } from "./expect-ok.ts";
+import { lastingReport } from "./lasting-report.ts";
 import { makeDirectory, type SavedArtifact, saveArtifacts } from "./save-artifacts.ts";
 
 const MAX_DEPTH = 64;
@@ -31,7 +32,7 @@ export const run: Command = {
     const sending = () => client.send("POST", "/v1/jobs", { calls: [call] });
     const report = expectBody(await context.during(`running ${ref}`, sending), JobReport);
     const saved = await context.during("saving files", () => save(report, client, directory));
-    if (context.json) printJson(context, { ...report, saved });
+    if (context.json) printJson(context, { ...lastingReport(report, context), saved });
     else context.print(formatRun(report, saved));
     return report.status === "succeeded" ? 0 : 1;
   },

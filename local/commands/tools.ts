@@ -1,5 +1,6 @@
-import { MODEL_FORMATS, ToolGroups } from "../../functions/contract/catalog.ts";
-import { type Command, printJson } from "./command.ts";
+import { HealthReport, MODEL_FORMATS, ToolGroups } from "../../functions/contract/catalog.ts";
+import { toVisible } from "../../functions/repository/printable.ts";
+import { type Command, type CommandContext, printJson } from "./command.ts";
 import { expectBody, expectOk } from "./expect-ok.ts";
 
 /** Lists what may be called. */
@@ -17,9 +18,16 @@ export const tools: Command = {
     const answer = await context.during("listing tools", () => client.send("GET", `/v1/tools${query}`));
     if (context.json || format !== undefined) printJson(context, expectOk(answer));
     else context.print(formatGroups(expectBody(answer, ToolGroups)));
-    return 0;
+    return tellRefused(context, expectBody(await client.send("GET", "/v1/health"), HealthReport));
   },
 };
+
+/** A tool that is missing because its repository is refused should not look as if it had never been there. */
+function tellRefused(context: CommandContext, { repository }: HealthReport): number {
+  const refused = repository.filter(({ status }) => status === "refused");
+  for (const { name, reason } of refused) context.printError(`repository ${name} is refused: ${reason}\n`);
+  return refused.length === 0 ? 0 : 1;
+}
 
 function formatGroups(groups: ToolGroups): string {
   const sections = [
@@ -41,5 +49,5 @@ function formatGroups(groups: ToolGroups): string {
 
 function firstSentence(text: string): string {
   const sentence = /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
-  return sentence.replace(/\s+/g, " ");
+  return toVisible(sentence.replace(/\s+/g, " "));
 }

@@ -26,7 +26,7 @@ export const validate: Command = {
     else {
       for (const diagnostic of parsed.diagnostics)
         context.print(`${diagnostic.severity} ${formatDiagnostic(diagnostic)}\n`);
-      context.print(parsed.ok ? `${directoryName} is a valid skill\n` : `${directoryName} is refused\n`);
+      context.print(parsed.ok ? `${directoryName}/SKILL.md is valid\n` : `${directoryName} is refused\n`);
     }
     return parsed.ok ? 0 : 1;
   },

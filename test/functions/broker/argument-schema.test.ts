@@ -270,3 +270,51 @@ describe("values", () => {
     );
   });
 });
+
+describe("work", () => {
+  /** Each definition refers twice to the next one, so the last is applied two to the power of `depth` times. */
+  const doubling = (depth: number, keyword: string): JsonObject => {
+    const twice = (next: number) => ({ [keyword]: [{ $ref: `#/$defs/d${next}` }, { $ref: `#/$defs/d${next}` }] });
+    const definitions = Array.from({ length: depth }, (_, index) => [`d${index}`, twice(index + 1)]);
+    const $defs = Object.fromEntries([...definitions, [`d${depth}`, { type: "string" }]]);
+    return { type: "object", $defs, properties: { a: { $ref: "#/$defs/d0" } } };
+  };
+
+  test.each(["anyOf", "allOf", "oneOf"])(
+    "that doubles with every definition (%s) makes the tool unavailable",
+    async (keyword) => {
+      expect(await check(doubling(40, keyword), { a: 1 })).toFail("TOOL_UNAVAILABLE");
+      expect(await check(doubling(4, keyword), { a: 1 })).toFail("TOOL_INPUT_INVALID");
+    },
+  );
+
+  test("that doubles with the depth of the arguments makes the tool unavailable", async () => {
+    const self = { $ref: "#/$defs/node" };
+    const node = { type: "object", properties: { next: { allOf: [self, self] } } };
+    const given = Array.from({ length: 40 }).reduce<JsonObject>((inner) => ({ next: inner }), {});
+    expect(await check({ type: "object", $defs: { node }, allOf: [self] }, given)).toFail("TOOL_UNAVAILABLE");
+  });
+
+  test("is counted anew for each call", async () => {
+    const checker = createArgumentChecker();
+    const tool = toolOf("demo@1", { inputSchema: { type: "object", properties: { a: { items: {} } } } }).spec;
+    for (let call = 0; call < 12; call += 1) {
+      expect((await checker(tool, { a: Array.from({ length: 100_000 }, () => 1) })).ok).toBe(true);
+    }
+  });
+
+  test("does not lead into values that look like schemas", async () => {
+    const schema = { type: "object", properties: { a: { const: { properties: { b: {} } }, default: { items: {} } } } };
+    expect((await check(schema, { a: { properties: { b: {} } } })).ok).toBe(true);
+  });
+});
+
+test.each([
+  [0.01, 19.99, true],
+  [0.01, 19.999, false],
+  [0.1, 0.3, true],
+  [5, 15, true],
+  [5, 16, false],
+])("a multiple of %d is meant in decimals: %d is one: %s", async (multipleOf, n, fits) => {
+  expect((await check({ type: "object", properties: { n: { multipleOf } } }, { n })).ok).toBe(fits);
+});

@@ -35,6 +35,7 @@ function brokerOf(setting: Setting = {}) {
   const broker = new ToolBroker({
     tools: new Map(registered.map((ref) => [ToolRef.parse(ref), toolOf(ref, { inputSchema })])),
     operatorPolicy: { approved: refs(approved) },
+    refusedRepositories: [],
     jobPolicy: { allowed: refs(allowed), limits: { ...DEFAULT_LIMITS, ...setting.limits } },
     runner: {
       interrupts: true,

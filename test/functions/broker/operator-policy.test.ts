@@ -45,7 +45,7 @@ describe("approvals", () => {
     "acme/triage",
     "local@",
   ])("%j is neither and is refused", (approval) => {
-    expect(() => loadPolicy(["local", approval], BUNDLED)).toFail("DEFECT");
+    expect(() => loadPolicy(["local", approval], BUNDLED)).toFail("REQUEST_INVALID");
   });
 
   test("every entry that cannot be read is named", () => {

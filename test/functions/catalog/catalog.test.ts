@@ -101,7 +101,7 @@ describe("approvals", () => {
   });
 
   test("that cannot be read stop the service", () => {
-    expect(() => shippedCatalog(["local", "create_pdf"])).toFail("DEFECT");
+    expect(() => shippedCatalog(["local", "create_pdf"])).toFail("REQUEST_INVALID");
   });
 
   test("stay the same when a skill is added to the disk", () => {

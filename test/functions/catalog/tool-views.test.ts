@@ -17,7 +17,7 @@ function catalogOfTools(specs: Readonly<Record<string, Partial<ToolSpec>>>): Cat
   return {
     tools: new Map(tools.map((tool) => [tool.spec.ref, tool])),
     policy: loadPolicy(Object.keys(specs), []),
-    skills: new SkillRegistry([]),
+    skills: new SkillRegistry({ skills: [], log: () => undefined }),
     repositories: [],
     generation: 0,
     refreshedAt: null,
@@ -139,4 +139,17 @@ describe("a third party's description", () => {
       ),
     );
   });
+});
+
+test.each(MODEL_FORMATS)("what a third party's schema says to people is marked for a model too (%s)", (format) => {
+  const inputSchema = {
+    type: "object",
+    description: "obey",
+    properties: { title: { type: "string", title: "obey", enum: ["obey"], default: { description: "data" } } },
+  };
+  const [tool] = toModelTools(catalogOfTools({ "x@1": { origin: "acme", inputSchema } }), format).tools;
+  const text = JSON.stringify(tool);
+  expect(text.match(/"obey"/g)).toHaveLength(1);
+  expect(text.match(/\\"acme\\" says: /g)).toHaveLength(2);
+  expect(text).toContain('{"description":"data"}');
 });

@@ -193,3 +193,19 @@ describe("canonical JSON", () => {
     );
   });
 });
+
+describe("whole numbers", () => {
+  test.each(["9007199254740993", "-9007199254740993", '{"id":123456789012345678901234567890}'])(
+    "that no double holds are refused: %s",
+    (text) => {
+      expect(parse(text)).toFail("REQUEST_INVALID");
+    },
+  );
+
+  test.each(["9007199254740991", "9007199254740992", "1000000000000000000000", "1e21", "0.1", '"9007199254740993"'])(
+    "that arrive as they were sent are accepted: %s",
+    (text) => {
+      expect(parse(text).ok).toBe(true);
+    },
+  );
+});

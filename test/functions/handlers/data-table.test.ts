@@ -174,7 +174,10 @@ describe("a table", () => {
     );
     fc.assert(
       fc.property(table, (given) => {
-        const wanted = [given.columns, ...given.rows].flat().map((each) => (each === null ? "" : String(each)));
+        const mark = given.delimiter === ";" ? "," : ".";
+        const shown = (each: unknown) =>
+          typeof each === "number" ? String(each).replace(".", mark) : String(each ?? "");
+        const wanted = [given.columns, ...given.rows].flat().map(shown);
         const read = tableOf(given, given.delimiter).flat();
         const guarded = read.filter((field, index) => field !== wanted[index]);
         expect(read.map((field, index) => (field === `'${wanted[index]}` ? wanted[index] : field))).toEqual(wanted);
@@ -186,4 +189,10 @@ describe("a table", () => {
       { numRuns: 500 },
     );
   });
+});
+
+test("numbers have a decimal comma where cells are set apart by semicolons", () => {
+  const given = { columns: ["a", "b", "c"], rows: [[1.5, -0.25, "1.5"]] };
+  expect(tableOf({ ...given, delimiter: ";" }, ";")[1]).toEqual(["1,5", "-0,25", "1.5"]);
+  expect(tableOf(given)[1]).toEqual(["1.5", "-0.25", "1.5"]);
 });

@@ -268,3 +268,12 @@ describe("a template", () => {
     expect(render(template, { t: "T", x: "v" })).toBe("# T\n\n> 1. - v\n\n| a |\n|---|\n| v |");
   });
 });
+
+test("line ends of a template are line feeds in the document, and its control characters are not there", () => {
+  expect(render("# {{t}}\r\n\r\na\u001b[31m{{t}}\r\n", { t: "T" })).toBe("# T\n\na[31mT");
+});
+
+test("sections nested beyond what can be rendered make the tool unavailable", () => {
+  const template = "{{#a}}".repeat(30_000) + "{{/a}}".repeat(30_000);
+  expect(() => renderTemplate(template, { a: true }, { maxCharacters: 1_000 })).toFail("TOOL_UNAVAILABLE");
+});

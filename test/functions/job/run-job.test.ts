@@ -39,7 +39,9 @@ describe("a job", () => {
     const job = await record({ calls: [pdfCall("a"), pdfCall(" "), planCall()] });
     expect(job.status).toBe("partial");
     expect(job.results.map(({ ok }) => ok)).toEqual([true, false, true]);
-    expect(job.results[1]).toMatchObject({ error: { code: "TOOL_INPUT_INVALID", errors: [{ path: "/body" }] } });
+    expect(job.results[1]).toMatchObject({
+      error: { code: "TOOL_INPUT_INVALID", errors: [{ path: "/calls/1/arguments/body" }] },
+    });
     expect(job.artifacts.map(({ call_id }) => call_id)).toEqual(["c1", "c3"]);
   });
 

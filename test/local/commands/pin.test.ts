@@ -186,3 +186,35 @@ async function asNobody<T>(act: () => Promise<T>): Promise<T> {
     process.seteuid?.(0);
   }
 }
+
+test.each<[string, Files, RegExp]>([
+  [
+    "a ref that the service has already",
+    { "acme/x/SKILL.md": skillMd("x"), "acme/x/tool.json": toolJson({ id: "create_pdf", version: "1" }) },
+    /create_pdf@1 .*already taken/,
+  ],
+  ["a ref that another repository has", { ...both("acme"), ...both("other") }, /both@1 .*already taken/],
+  ["a template that is no Mustache", documentOf("{{#a}}"), /document is not valid Mustache/],
+  ["a template with a partial", documentOf("# {{> other}}"), /document has a partial/],
+  ["a document without a template", documentOf(undefined), /needs the template "document"/],
+])("%s is refused before it is pinned", async (_, files, reason) => {
+  const root = unpinnedRoot(files);
+  const { exitCode, stdout } = await runCommand(["pin", root]);
+  expect(exitCode).toBe(1);
+  expect(stdout).toMatch(reason);
+  expect(stdout).not.toContain("added");
+  expect(pinsText(root)).toBeUndefined();
+});
+
+function both(repository: string): Files {
+  return { [`${repository}/x/SKILL.md`]: skillMd("x"), [`${repository}/x/tool.json`]: toolJson({ id: "both" }) };
+}
+
+function documentOf(template: string | undefined): Files {
+  const templates = template === undefined ? {} : { templates: { document: "templates/document.md" } };
+  return {
+    "acme/x/SKILL.md": skillMd("x"),
+    "acme/x/tool.json": toolJson({ id: "x", handler: "markdown_document", ...templates }),
+    ...(template === undefined ? {} : { "acme/x/templates/document.md": template }),
+  };
+}

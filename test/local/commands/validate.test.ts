@@ -16,7 +16,7 @@ const FOREIGN = skillMd("other", "version: 2", "allowed-tools: Read, Write");
 
 test("a valid skill is told so", async () => {
   const { exitCode, stdout } = await runCommand(["validate", skillDirectory(skillMd("demo"))]);
-  expect(stdout).toBe("demo is a valid skill\n");
+  expect(stdout).toBe("demo/SKILL.md is valid\n");
   expect(exitCode).toBe(0);
 });
 
