@@ -176,7 +176,7 @@ describe("a deployed directory with one changed byte in a skill", () => {
   test("runs none of its skills, and still what is written in the source", async () => {
     const example = readExample("data-table");
     const refused = await spoiled.request({ method: "POST", path: "/v1/jobs", body: { calls: [example] } });
-    expect(refused).toMatchObject({ status: 404, body: { code: "TOOL_UNKNOWN" } });
+    expect(refused).toMatchObject({ status: 503, body: { code: "REPOSITORY_REFUSED" } });
     const ran = await spoiled.request({ method: "POST", path: "/v1/jobs", body: { calls: [BUNDLED[0]] } });
     expect(ran).toMatchObject({ status: 200, body: { status: "succeeded" } });
   });
