@@ -31,6 +31,7 @@ show("create_pdf of 12,000 characters / deflate of the same text", () => {
   const make = () => createPdf({ arguments: { body }, skill: undefined, now: 0 });
   return measureRatio(make, () => deflateSync(text), { rounds: 25, repeats: 20 });
 });
+await import("./skill-graph.ts");
 await import("./cold-start.ts");
 console.log("\ncost of each dependency at start, if it were imported eagerly");
 await import("./dependency-cost.ts");

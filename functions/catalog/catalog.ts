@@ -8,6 +8,7 @@ import { parseToolRef, type ToolRef } from "../contract/tool.ts";
 import type { RepositoryStatus } from "../repository/load.ts";
 import { BUNDLED_SPECS, BUNDLED_TOOLS } from "./bundled-tools.ts";
 import { installSkillRepository } from "./install.ts";
+import type { SkillRefreshResult } from "./refresh-result.ts";
 import { SkillRegistry, type ToolLookup } from "./skill-registry.ts";
 
 /**
@@ -22,6 +23,8 @@ export type Catalog = {
   /** 0 is the catalog that was deployed; each published refresh adds one. */
   readonly generation: number;
   readonly refreshedAt: string | null;
+  /** What the tool sets came to, looked up against {@link tools}. */
+  readonly lastRefresh: SkillRefreshResult;
 };
 
 export type CatalogSource = {
@@ -43,7 +46,9 @@ export function buildCatalog({ repositories: loaded, approvals, log }: CatalogSo
   if (absent.length > 0) log("warn", "approved tools that nothing provides", { refs: absent.join(" ") });
   const verified = repositories.flatMap((each) => (each.status === "loaded" ? each.skills : []));
   const skills = new SkillRegistry({ skills: verified, lookup: toLookup(tools), log });
-  return { tools, policy, skills, repositories, generation: 0, refreshedAt: null };
+  const lastRefresh = skills.refreshAll();
+  for (const [skill, reason] of lastRefresh.failed) log("warn", "skill has no whole tool set", { skill, reason });
+  return { tools, policy, skills, repositories, generation: 0, refreshedAt: null, lastRefresh };
 }
 
 /** Names of the repositories that are left out. */

@@ -17,6 +17,10 @@ const WORD_BITS = 32;
 const NONE = -1;
 /** In place of the include to follow: the skill itself includes what is not there. */
 const OWN_MISSING = -2;
+/** Where the walk is with a skill. */
+const UNSEEN = 0;
+const OPEN = 1;
+const CLOSED = 2;
 
 export class SkillGraph {
   readonly names: readonly string[];
@@ -111,8 +115,8 @@ export class SkillGraph {
 
   #trace(end: number, cameFrom: ReadonlyMap<number, number>): readonly string[] {
     const path: number[] = [];
-    for (let at = end; at !== NONE; at = cameFrom.get(at) ?? NONE) path.unshift(at);
-    return this.#named(path);
+    for (let at = end; at !== NONE; at = cameFrom.get(at) ?? NONE) path.push(at);
+    return this.#named(path.reverse());
   }
 
   #named(ids: readonly number[]): string[] {
@@ -172,7 +176,3 @@ export class SkillGraph {
     }
   }
 }
-
-const UNSEEN = 0;
-const OPEN = 1;
-const CLOSED = 2;

@@ -2,6 +2,7 @@ import type { SkillDetail, SkillSummary } from "../contract/catalog.ts";
 import type { Skill } from "../contract/skill.ts";
 import { parseToolRef } from "../contract/tool.ts";
 import { type Catalog, findSkill } from "./catalog.ts";
+import type { SkillRefreshResult } from "./refresh-result.ts";
 
 /** The skills, approved or not: reading about a skill is no permission to call it. */
 
@@ -26,8 +27,14 @@ export function toSkillDetail(name: string, catalog: Catalog): SkillDetail {
     includes: [...skill.includes],
     tool_set: uses.map(({ ref, via }) => ({ ref, via: [...via], approved: isApproved(ref, catalog) })),
     problems: [...problems, ...missing],
-    last_refresh: null,
+    last_refresh: toLastRefresh(name, catalog.lastRefresh),
   };
+}
+
+function toLastRefresh(name: string, { failed, skipped }: SkillRefreshResult): SkillDetail["last_refresh"] {
+  const message = failed.get(name);
+  if (message !== undefined) return { outcome: "failed", message };
+  return { outcome: skipped.includes(name) ? "skipped" : "refreshed" };
 }
 
 function toSummary({ name, description, origin, digest, callable }: Skill, catalog: Catalog): SkillSummary {

@@ -69,7 +69,9 @@ export const SkillDetail = z
       )
       .meta({ description: "own and included tools, flattened" }),
     problems: z.array(z.string()).meta({ description: "why the tool set is not complete; empty when it is" }),
-    last_refresh: z.null().meta({ description: "outcome of the last refresh; null before the first" }),
+    last_refresh: z
+      .object({ outcome: z.enum(["refreshed", "failed", "skipped"]), message: z.string().optional() })
+      .meta({ description: "what the last refresh, the one at the start included, came to for this skill" }),
   })
   .meta({ id: "Skill" });
 export type SkillDetail = z.infer<typeof SkillDetail>;

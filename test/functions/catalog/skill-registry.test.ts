@@ -116,7 +116,7 @@ describe("skills on show", () => {
         { ref: "status_update@1", via: ["builtin/weekly-review"], approved: true },
       ],
       problems: [],
-      last_refresh: null,
+      last_refresh: { outcome: "refreshed" },
     });
   });
 
@@ -131,7 +131,9 @@ describe("skills on show", () => {
       ...instructions("acme/a", { includes: ["b"], tools: ["create_pdf@1"] }),
       ...instructions("acme/b", { tools: ["ghost@1"] }),
     };
-    expect(toSkillDetail("acme/a", catalogOf(files)).problems).toEqual(["acme/a → acme/b: ghost@1"]);
+    const detail = toSkillDetail("acme/a", catalogOf(files));
+    expect(detail.problems).toEqual(["acme/a → acme/b: ghost@1"]);
+    expect(detail.last_refresh).toEqual({ outcome: "failed", message: "missing tools: acme/a → acme/b: ghost@1" });
   });
 
   test.each(["acme/none", "none", "", "constructor", "acme/a/"])("that are none are not found: %j", (name) => {

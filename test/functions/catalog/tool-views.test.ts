@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { loadPolicy } from "../../../functions/broker/operator-policy.ts";
 import type { Catalog } from "../../../functions/catalog/catalog.ts";
+import { SkillRefreshResult } from "../../../functions/catalog/refresh-result.ts";
 import { SkillRegistry } from "../../../functions/catalog/skill-registry.ts";
 import { fencedDescription, toModelTools, toToolGroups } from "../../../functions/catalog/tool-views.ts";
 import { MODEL_FORMATS, ToolGroups } from "../../../functions/contract/catalog.ts";
@@ -21,6 +22,7 @@ function catalogOfTools(specs: Readonly<Record<string, Partial<ToolSpec>>>): Cat
     repositories: [],
     generation: 0,
     refreshedAt: null,
+    lastRefresh: new SkillRefreshResult({}),
   };
 }
 
