@@ -1,6 +1,6 @@
+import { toHex } from "../contract/printable.ts";
 import { decodeUtf8 } from "../contract/text.ts";
 import type { Finding, Report } from "./finding.ts";
-import { toHex } from "./printable.ts";
 
 /** From bytes to text; bytes that are no UTF-8 text without control characters are refused with their line. */
 

@@ -1,6 +1,6 @@
+import { toVisible } from "../contract/printable.ts";
 import type { Skill } from "../contract/skill.ts";
 import type { RepositoryStatus } from "./load.ts";
-import { toVisible } from "./printable.ts";
 
 /** What an operator reads before approving: every ref, what it says of itself, and which bytes it is. */
 

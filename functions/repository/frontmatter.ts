@@ -1,6 +1,6 @@
+import { hasInvisibles } from "../contract/printable.ts";
 import { utf8ByteCount } from "../contract/text.ts";
 import type { Report } from "./finding.ts";
-import { hasInvisibles } from "./printable.ts";
 
 /**
  * The two halves of a SKILL.md, divided by whole lines. Splitting the text at "---", the obvious alternative, cuts

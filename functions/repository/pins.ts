@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { SkillError } from "../contract/fault.ts";
 import { parseStrictJson } from "../contract/json.ts";
+import { quoted, toVisible } from "../contract/printable.ts";
 import { NAME_PATTERN } from "../contract/skill.ts";
 import { toViolations } from "../contract/violations.ts";
 import { inPathOrder } from "./digest.ts";
-import { quoted, toVisible } from "./printable.ts";
 import { isSkillPath, SEGMENT_RULE } from "./skill-path.ts";
 
 /**

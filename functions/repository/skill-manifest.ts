@@ -1,7 +1,7 @@
+import { quoted } from "../contract/printable.ts";
 import { codePointCount, isBlank } from "../contract/text.ts";
 import { splitTools } from "./allowed-tools.ts";
 import type { Grade, Report } from "./finding.ts";
-import { quoted } from "./printable.ts";
 import type { Fields, FieldValue } from "./yaml-fields.ts";
 
 /**

@@ -1,22 +1,14 @@
 import * as z from "zod";
 import { parseStrictJson } from "../contract/json.ts";
-import { decodeUtf8, utf8ByteCount } from "../contract/text.ts";
+import { quoted, toVisible } from "../contract/printable.ts";
+import { decodeUtf8 } from "../contract/text.ts";
 import { type JsonObject, parseToolRef, type ToolRef } from "../contract/tool.ts";
+import { ToolSchema } from "../contract/tool-schema.ts";
 import { toViolations } from "../contract/violations.ts";
-import { quoted, toVisible } from "./printable.ts";
 
 /** `tool.json`: what makes a skill callable. Data only: it names a handler, it never brings one. */
 
-/** Dialects that a schema may declare; 2020-12 when it declares none (MCP 2026-07-28, basic). */
-const DIALECTS: ReadonlySet<string> = new Set([
-  "https://json-schema.org/draft/2020-12/schema",
-  "http://json-schema.org/draft-07/schema",
-]);
-
 const MAX_DEPTH = 32;
-/** Above this a schema costs seconds to compile (nested combinators, measured 4.7 s). */
-const MAX_SCHEMA_BYTES = 64 * 1024;
-
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 const NAME_RULE = "a-z first, then a-z 0-9 _, at most 64";
 const TEMPLATE_PATH = /^templates\/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
@@ -29,8 +21,8 @@ function toolJson(handlers: ReadonlySet<string>) {
     handler: z.string().refine((name) => handlers.has(name), {
       error: ({ input }) => `unknown handler ${quoted(String(input))}, one of ${[...handlers].join(", ")} wanted`,
     }),
-    input_schema: Schema,
-    output_schema: Schema.optional(),
+    input_schema: ToolSchema,
+    output_schema: ToolSchema.optional(),
     templates: z
       .record(z.string().regex(NAME), patterned(TEMPLATE_PATH, "templates/<file>"), {
         error: ({ code }) => (code === "invalid_key" ? `${NAME_RULE} wanted for a template's name` : undefined),
@@ -41,26 +33,6 @@ function toolJson(handlers: ReadonlySet<string>) {
 
 function patterned(pattern: RegExp, rule: string) {
   return z.string().regex(pattern, { error: ({ input }) => `${rule} wanted, got ${quoted(String(input))}` });
-}
-
-/** What can be told without compiling: a cold start should not load the compiler. */
-const Schema = z.record(z.string(), z.unknown()).superRefine((schema, context) => {
-  const { $schema: dialect, type } = schema;
-  const report = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
-  if (type !== "object") report(["type"], `"object" wanted, got ${quotedJson(type)}`);
-  if (dialect !== undefined && !isDialect(dialect)) {
-    report(["$schema"], `unsupported dialect ${quotedJson(dialect)}; 2020-12 or draft-07 wanted`);
-  }
-  const bytes = utf8ByteCount(JSON.stringify(schema));
-  if (bytes > MAX_SCHEMA_BYTES) report([], `has ${bytes} bytes, at most ${MAX_SCHEMA_BYTES} are allowed`);
-});
-
-function isDialect(dialect: unknown): boolean {
-  return typeof dialect === "string" && DIALECTS.has(dialect.replace(/#$/, ""));
-}
-
-function quotedJson(value: unknown): string {
-  return value === undefined ? "nothing" : quoted(typeof value === "string" ? value : JSON.stringify(value));
 }
 
 export type ToolDefinition = {

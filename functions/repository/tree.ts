@@ -1,6 +1,6 @@
 import { closeSync, constants, type Dirent, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { toAscii } from "./printable.ts";
+import { toAscii } from "../contract/printable.ts";
 import { isSegment, MAX_PATH_SEGMENTS, SEGMENT_RULE } from "./skill-path.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, LineCounter, type YAMLMap } from "yaml";
+import { hasInvisibles, quoted } from "../contract/printable.ts";
 import { CONTROL, controlFinding } from "./decode-text.ts";
 import type { Finding, Report } from "./finding.ts";
-import { hasInvisibles, quoted } from "./printable.ts";
 import { type Reader, reportSyntax, scanTokens } from "./yaml-tokens.ts";
 
 /**

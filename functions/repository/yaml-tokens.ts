@@ -1,7 +1,7 @@
 import { CST, Lexer, Parser, type YAMLError } from "yaml";
+import { quoted, toVisible } from "../contract/printable.ts";
 import { firstCodePoints } from "../contract/text.ts";
 import type { Report } from "./finding.ts";
-import { quoted, toVisible } from "./printable.ts";
 
 /** The YAML of a frontmatter before it has a meaning: nesting is bounded and what changes a value's type is refused. */
 

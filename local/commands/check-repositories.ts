@@ -2,11 +2,11 @@ import { createArgumentChecker } from "../../functions/broker/argument-schema.ts
 import { buildCatalog } from "../../functions/catalog/catalog.ts";
 import { toRegisteredTool } from "../../functions/catalog/install.ts";
 import { Fault } from "../../functions/contract/fault.ts";
+import { toVisible } from "../../functions/contract/printable.ts";
 import type { Skill } from "../../functions/contract/skill.ts";
 import { findHandlerProblems, SKILL_HANDLERS } from "../../functions/handlers/table.ts";
 import { loadRepositories } from "../../functions/repository/load.ts";
 import type { Pins } from "../../functions/repository/pins.ts";
-import { toVisible } from "../../functions/repository/printable.ts";
 import { readTree, type Tree } from "../../functions/repository/tree.ts";
 
 /**

@@ -1,11 +1,11 @@
 import { SkillDetail, ToolGroups } from "../../functions/contract/catalog.ts";
 import { Fault } from "../../functions/contract/fault.ts";
+import { quoted, toVisibleLines } from "../../functions/contract/printable.ts";
 import { SKILL_HANDLERS } from "../../functions/handlers/table.ts";
 import { describeSkillRepository } from "../../functions/repository/describe.ts";
 import { loadRepositories } from "../../functions/repository/load.ts";
 import { DIRECTORY_NAME } from "../../functions/repository/pins.ts";
 import { readPinsFile } from "../../functions/repository/pins-file.ts";
-import { quoted, toVisibleLines } from "../../functions/repository/printable.ts";
 import { type Command, type CommandContext, printJson } from "./command.ts";
 import { expectBody } from "./expect-ok.ts";
 

@@ -1,5 +1,5 @@
 import { HealthReport, MODEL_FORMATS, ToolGroups } from "../../functions/contract/catalog.ts";
-import { toVisible } from "../../functions/repository/printable.ts";
+import { toVisible } from "../../functions/contract/printable.ts";
 import { type Command, type CommandContext, printJson } from "./command.ts";
 import { expectBody, expectOk } from "./expect-ok.ts";
 

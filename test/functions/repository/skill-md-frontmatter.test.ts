@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { quoted } from "../../../functions/contract/printable.ts";
 import { MAX_FRONTMATTER_BYTES } from "../../../functions/repository/frontmatter.ts";
-import { quoted } from "../../../functions/repository/printable.ts";
 import { parseSkillMarkdown } from "../../../functions/repository/skill-md.ts";
 import { MAX_NESTING } from "../../../functions/repository/yaml-tokens.ts";
 import { fileWith, findingsOf, MAX_BYTES, manifestOf, messagesOf, readSkill, validFileWith } from "./read-skill.ts";

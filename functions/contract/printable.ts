@@ -1,4 +1,4 @@
-import { firstCodePoints, withoutInvisibles } from "../contract/text.ts";
+import { firstCodePoints, withoutInvisibles } from "./text.ts";
 
 /** Text of others as a person who decides about it may see it: on a terminal, in a log, in a message. */
 

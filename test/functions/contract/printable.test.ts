@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hasInvisibles, quoted, toAscii, toVisible, toVisibleLines } from "../../../functions/repository/printable.ts";
+import { hasInvisibles, quoted, toAscii, toVisible, toVisibleLines } from "../../../functions/contract/printable.ts";
 
 test.each([
   ["a control character", "a\u001b[31mb", "a\\u{001b}[31mb"],
