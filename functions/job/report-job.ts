@@ -26,11 +26,9 @@ export async function reportJob(owner: string, jobId: string, context: ReportCon
 
 /** The report of a record, with links minted at this moment. */
 export async function toReport(record: JobRecord, context: ReportContext): Promise<JobReport> {
-  const { version: _, owner: _owner, audit: _audit, link_seconds: _seconds, artifacts, ...shown } = record;
-  return {
-    ...shown,
-    artifacts: await Promise.all(artifacts.map((artifact) => toArtifactReport(artifact, record, context))),
-  };
+  const { job_id, status, created_at, finished_at, results, usage, catalog_generation } = record;
+  const artifacts = await Promise.all(record.artifacts.map((artifact) => toArtifactReport(artifact, record, context)));
+  return { job_id, status, created_at, finished_at, results, artifacts, usage, catalog_generation };
 }
 
 export async function listJobs(
