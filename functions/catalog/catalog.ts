@@ -34,7 +34,7 @@ export type CatalogSource = {
   readonly log: Log;
 };
 
-/** Throws a `DEFECT` when the approvals cannot be read; a refused repository is logged, not thrown. */
+/** Throws `REQUEST_INVALID` when the approvals cannot be read; a refused repository is logged, not thrown. */
 export function buildCatalog({ repositories: loaded, approvals, log }: CatalogSource): Catalog {
   const policy = loadPolicy(approvals, BUNDLED_SPECS);
   const registry = new ToolRegistry();

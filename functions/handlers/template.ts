@@ -56,7 +56,7 @@ export function toPlainText(filled: FilledTemplate): string {
 }
 
 /** Characters of sections that are repeated; the most that a document of our own needs is a few thousand. */
-const MAX_REPEATED = 8_000_000;
+export const MAX_REPEATED = 8_000_000;
 
 class OverBudget extends Error {
   override readonly name = "OverBudget";

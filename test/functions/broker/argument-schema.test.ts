@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createArgumentChecker } from "../../../functions/broker/argument-schema.ts";
+import { MAX_CHECK_STEPS } from "../../../functions/broker/compile-schema.ts";
 import type { JsonObject } from "../../../functions/contract/tool.ts";
 import { toolOf } from "./tools.ts";
 import "../../kit/to-fail.ts";
@@ -293,6 +294,14 @@ describe("work", () => {
     const node = { type: "object", properties: { next: { allOf: [self, self] } } };
     const given = Array.from({ length: 40 }).reduce<JsonObject>((inner) => ({ next: inner }), {});
     expect(await check({ type: "object", $defs: { node }, allOf: [self] }, given)).toFail("TOOL_UNAVAILABLE");
+  });
+
+  test("is allowed up to the limit and not one step more", async () => {
+    const schema = { type: "object", properties: { a: { items: {} } } };
+    // The root and the array are a step each.
+    const items = (count: number) => ({ a: Array.from({ length: count }, () => 1) });
+    expect((await check(schema, items(MAX_CHECK_STEPS - 2))).ok).toBe(true);
+    expect(await check(schema, items(MAX_CHECK_STEPS - 1))).toFail("TOOL_UNAVAILABLE");
   });
 
   test("is counted anew for each call", async () => {

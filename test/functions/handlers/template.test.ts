@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { renderTemplate, toMarkdown, toPlainText } from "../../../functions/handlers/template.ts";
+import { MAX_REPEATED, renderTemplate, toMarkdown, toPlainText } from "../../../functions/handlers/template.ts";
 import "../../kit/to-fail.ts";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -256,6 +256,14 @@ describe("a template", () => {
     ],
   ])("that repeats %s gives up instead of filling the memory", (_, template, values) => {
     expect(renderTemplate(template, values, { maxCharacters: 40_000 })).toBeUndefined();
+  });
+
+  test("may repeat sections up to the limit and not once more", () => {
+    const template = "# T {{#x}}{{/x}}".padEnd(1_000, "-");
+    const filled = (times: number) =>
+      renderTemplate(template, { x: Array.from({ length: times }, () => 1) }, { maxCharacters: 40_000 });
+    expect(filled(MAX_REPEATED / 1_000)).toBeDefined();
+    expect(filled(MAX_REPEATED / 1_000 + 1)).toBeUndefined();
   });
 
   test("may repeat a section for each of a thousand items", () => {
