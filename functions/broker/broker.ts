@@ -2,7 +2,8 @@ import type { Artifact } from "../contract/artifact.ts";
 import { type Fault, type Outcome, refuse, succeed } from "../contract/fault.ts";
 import { digestOfJson } from "../contract/json.ts";
 import type { Limits } from "../contract/limits.ts";
-import type { Clock, HandlerRunner } from "../contract/ports.ts";
+import { parseMcpToolName } from "../contract/offered-tool.ts";
+import type { Clock, HandlerRunner, ToolSession } from "../contract/ports.ts";
 import { utf8ByteCount } from "../contract/text.ts";
 import type { JsonObject, ToolRef } from "../contract/tool.ts";
 import type { ArgumentChecker } from "./argument-schema.ts";
@@ -18,14 +19,11 @@ import type { RegisteredTool } from "./tool-registry.ts";
 
 export type JobPolicy = { readonly allowed: ReadonlySet<ToolRef>; readonly limits: Limits };
 
-export type ToolBrokerOptions = {
-  /** A snapshot: the broker lives as long as one job. */
-  readonly tools: ReadonlyMap<ToolRef, RegisteredTool>;
-  readonly operatorPolicy: OperatorPolicy;
-  /** Repositories that are left out; an approved ref that nothing provides is then theirs to answer for. */
-  readonly refusedRepositories: readonly string[];
+export type ToolBrokerOptions = OperatorGate & {
   readonly jobPolicy: JobPolicy;
   readonly runner: HandlerRunner;
+  /** For the tools that servers lend. */
+  readonly session: Pick<ToolSession, "call">;
   readonly checkArguments: ArgumentChecker;
   readonly clock: Clock;
   /** When the job was created, epoch ms; handlers see no other time, and the job's deadline counts from it. */
@@ -34,8 +32,12 @@ export type ToolBrokerOptions = {
 
 export type CallToRun = { readonly ref: ToolRef; readonly arguments: JsonObject };
 
-/** What a call left behind: the answer for the model, and the artifact apart from it. */
-export type CallAnswer = { readonly output: JsonObject; readonly outputBytes: number; readonly artifact?: Artifact };
+/** What a call left behind: the answer for the model, and the files apart from it, in the order of their making. */
+export type CallAnswer = {
+  readonly output: JsonObject;
+  readonly outputBytes: number;
+  readonly artifacts: readonly Artifact[];
+};
 
 export type CallOutcome = {
   readonly outcome: Outcome<CallAnswer>;
@@ -92,26 +94,27 @@ export class ToolBroker {
     return answered.ok ? this.#lift(tool, answered.value) : answered;
   }
 
-  async #runByDeadline({ binding, spec }: RegisteredTool, given: JsonObject): Promise<Outcome<JsonObject>> {
-    const { clock, runner, createdAt, jobPolicy } = this.#options;
-    const jobDeadline = createdAt + jobPolicy.limits.job_timeout_ms;
-    const deadline = Math.min(clock() + jobPolicy.limits.call_timeout_ms, jobDeadline);
+  async #runByDeadline({ binding, spec }: RegisteredTool, given: JsonObject): Promise<Outcome<Answered>> {
+    const { clock, runner, session, createdAt, jobPolicy } = this.#options;
+    const { call_timeout_ms, job_timeout_ms } = jobPolicy.limits;
+    const jobDeadline = createdAt + job_timeout_ms;
+    const deadline = Math.min(clock() + call_timeout_ms, jobDeadline);
     if (clock() >= jobDeadline) {
-      return refuse(
-        "CALL_TIMEOUT",
-        `${spec.ref} was not begun: the job's ${jobPolicy.limits.job_timeout_ms} ms are used up`,
-      );
+      return refuse("CALL_TIMEOUT", `${spec.ref} was not begun: the job's ${job_timeout_ms} ms are used up`);
     }
-    return runner.run(
-      { handler: binding.handler, skill: binding.skill, arguments: given, now: createdAt },
-      { deadline },
-    );
+    if ("server" in binding) {
+      const { server, tool } = binding;
+      const call = { server, tool, digest: spec.digest, arguments: given };
+      return session.call(call, { deadline, maxBytes: toMaxAnswerBytes(jobPolicy.limits) });
+    }
+    const { handler, skill } = binding;
+    const answered = await runner.run({ handler, skill, arguments: given, now: createdAt }, { deadline });
+    return answered.ok ? succeed(toAnswered(answered.value)) : answered;
   }
 
-  /** Takes the artifact out of what a model sees: its bytes never reach a prompt, a log or a record. */
-  #lift({ spec }: RegisteredTool, answer: JsonObject): Outcome<CallAnswer> {
+  /** Takes the files out of what a model sees: their bytes never reach a prompt, a log or a record. */
+  #lift({ spec }: RegisteredTool, { output, artifacts: envelopes }: Answered): Outcome<CallAnswer> {
     const { limits } = this.#options.jobPolicy;
-    const { artifact: envelope, ...output } = answer;
     const outputBytes = utf8ByteCount(JSON.stringify(output));
     if (outputBytes > limits.max_output_bytes) {
       return refuse(
@@ -119,39 +122,84 @@ export class ToolBroker {
         `${spec.ref} answered ${outputBytes} bytes, at most ${limits.max_output_bytes} allowed`,
       );
     }
-    if (envelope === undefined) return succeed({ output, outputBytes });
-    const checked = checkArtifact(envelope, { maxBytes: limits.max_artifact_bytes });
-    if (!checked.ok) return checked;
-    if (!this.#artifactBytes.take(checked.value.bytes.length)) {
+    const artifacts: Artifact[] = [];
+    for (const envelope of envelopes) {
+      const checked = checkArtifact(envelope, { maxBytes: limits.max_artifact_bytes });
+      if (!checked.ok) return checked;
+      artifacts.push(checked.value);
+    }
+    if (!this.#artifactBytes.take(artifacts.reduce((sum, { bytes }) => sum + bytes.length, 0))) {
       const allowed = limits.max_total_artifact_bytes;
       return refuse(
         "ARTIFACT_TOO_LARGE",
         `with this artifact the job's files would exceed the ${allowed} bytes allowed`,
       );
     }
-    return succeed({ output, outputBytes, artifact: checked.value });
+    return succeed({ output, outputBytes, artifacts });
   }
 }
 
+type Answered = { readonly output: JsonObject; readonly artifacts: readonly unknown[] };
+
+/** What a handler answered: the envelope stands beside the output. */
+function toAnswered({ artifact, ...output }: JsonObject): Answered {
+  return { output, artifacts: artifact === undefined ? [] : [artifact] };
+}
+
+/** Files come as base64 among the output, so an answer may have as many bytes as all that is allowed of both. */
+function toMaxAnswerBytes({ max_output_bytes, max_total_artifact_bytes }: Limits): number {
+  return max_output_bytes + Math.ceil(max_total_artifact_bytes / 3) * 4;
+}
+
+/** What the operator's half of the gate goes by. */
+export type OperatorGate = {
+  /** A snapshot: the broker lives as long as one job. */
+  readonly tools: ReadonlyMap<ToolRef, RegisteredTool>;
+  readonly operatorPolicy: OperatorPolicy;
+  /** Repositories that are left out; an approved ref that nothing provides is then theirs to answer for. */
+  readonly refusedRepositories: readonly string[];
+  /** What is known of an approved tool of a server that is not among {@link tools}. */
+  readonly lookUpLent: (ref: ToolRef) => LentState;
+};
+
+/** `unknown`: the server's list could not be fetched. */
+export type LentState =
+  | { readonly state: "present" | "absent" | "unknown" }
+  | { readonly state: "changed"; readonly approved: string; readonly offered: string };
+
 /** Registered and approved; what a job makes of it is not asked. */
-export function admitByOperator(
-  ref: ToolRef,
-  {
-    tools,
-    operatorPolicy,
-    refusedRepositories,
-  }: Pick<ToolBrokerOptions, "tools" | "operatorPolicy" | "refusedRepositories">,
-): Outcome<RegisteredTool> {
-  const tool = tools.get(ref);
-  const approved = operatorPolicy.approved.has(ref);
-  if (tool === undefined && approved && refusedRepositories.length > 0) {
-    const message = `${ref} is approved but not installed, since a repository is refused: ${refusedRepositories.join(", ")}`;
-    return refuse("REPOSITORY_REFUSED", message);
-  }
-  if (tool === undefined)
-    return refuse("TOOL_UNKNOWN", `no tool is called ${ref}; GET /v1/tools lists those there are`);
+export function admitByOperator(ref: ToolRef, gate: OperatorGate): Outcome<RegisteredTool> {
+  const tool = gate.tools.get(ref);
+  const approved = gate.operatorPolicy.approved.has(ref);
+  if (tool === undefined) return approved ? refuseApproved(ref, gate) : refuseUnknown(ref);
   if (approved) return succeed(tool);
   return refuse("TOOL_NOT_APPROVED", `${ref} is installed but not approved; the operator approves it by its exact ref`);
+}
+
+function refuseUnknown(ref: ToolRef): Outcome<never> {
+  return refuse("TOOL_UNKNOWN", `no tool is called ${ref}; GET /v1/tools lists those there are`);
+}
+
+/** Why an approved tool is not there. */
+function refuseApproved(ref: ToolRef, { refusedRepositories, lookUpLent }: OperatorGate): Outcome<never> {
+  const name = parseMcpToolName(ref);
+  if (name !== undefined) {
+    const found = lookUpLent(ref);
+    if (found.state === "changed") {
+      const message = `${name.server} offers ${name.tool} with another definition than the approved one: approved ${found.approved}, offered ${found.offered}; the operator reads the new one and approves its ref`;
+      return refuse("TOOL_DEFINITION_CHANGED", message);
+    }
+    if (found.state === "unknown") {
+      return refuse(
+        "SERVER_UNAVAILABLE",
+        `${ref} is approved, but the tools of ${name.server} could not be listed; try again`,
+      );
+    }
+    return refuseUnknown(ref);
+  }
+  if (refusedRepositories.length === 0) return refuseUnknown(ref);
+  const message = `${ref} is approved but not installed, since a repository is refused: ${refusedRepositories.join(", ")}`;
+  return refuse("REPOSITORY_REFUSED", message);
 }
 
 function checkArgumentBytes({ spec }: RegisteredTool, given: JsonObject, limits: Limits): Fault | undefined {

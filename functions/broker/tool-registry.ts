@@ -2,8 +2,13 @@ import { Fault } from "../contract/fault.ts";
 import type { CallableSkill } from "../contract/skill.ts";
 import type { ToolRef, ToolSpec } from "../contract/tool.ts";
 
-/** What runs a tool: a handler of the fixed table, with the skill that names it. */
-export type Binding = { readonly handler: string; readonly skill: CallableSkill | undefined };
+/**
+ * What runs a tool: a handler of the fixed table, with the skill that names it, or the MCP server that lends it, which
+ * knows it by the `tool`'s name.
+ */
+export type Binding = HandlerBinding | LentBinding;
+export type HandlerBinding = { readonly handler: string; readonly skill: CallableSkill | undefined };
+export type LentBinding = { readonly server: string; readonly tool: string };
 
 export type RegisteredTool = { readonly spec: ToolSpec; readonly binding: Binding };
 

@@ -1,6 +1,7 @@
 import { SkillExecutionError } from "../contract/fault.ts";
 import type { Log } from "../contract/ports.ts";
 import type { Skill } from "../contract/skill.ts";
+import type { ToolRef } from "../contract/tool.ts";
 import { SkillRefreshResult } from "./refresh-result.ts";
 import { type Breach, SkillGraph, type SkillNode } from "./skill-graph.ts";
 
@@ -15,7 +16,9 @@ export type ToolSet = { readonly uses: readonly ToolUse[]; readonly problems: re
  * the approved one.
  */
 export type ToolState =
-  | { readonly state: "present" | "absent" | "unknown" }
+  /** `ref` is the exact one, where the name leaves the version out. */
+  | { readonly state: "present"; readonly ref?: ToolRef | undefined }
+  | { readonly state: "absent" | "unknown" }
   | { readonly state: "changed"; readonly approved: string; readonly offered: string };
 export type ToolLookup = (ref: string) => ToolState;
 
@@ -35,11 +38,16 @@ export class SkillRegistry {
   readonly #lookup: ToolLookup | undefined;
   readonly #log: Log;
 
-  constructor({ skills, lookup, log }: SkillRegistryOptions) {
+  constructor({ skills, lookup, log }: SkillRegistryOptions, graph = new SkillGraph(skills.map(toNode))) {
     this.#skills = new Map(skills.map((skill) => [skill.name, skill]));
-    this.#graph = new SkillGraph(skills.map(toNode));
+    this.#graph = graph;
     this.#lookup = lookup;
     this.#log = log;
+  }
+
+  /** The same skills looked up elsewhere. Nothing is flattened anew, since that depends on the skills alone. */
+  withLookup(lookup: ToolLookup): SkillRegistry {
+    return new SkillRegistry({ skills: [...this.#skills.values()], lookup, log: this.#log }, this.#graph);
   }
 
   /** In the order of their names. */
@@ -82,7 +90,7 @@ export class SkillRegistry {
     if (lookup === undefined) {
       this.#log("warn", "skills are refreshed without looking their tools up: give the skill registry a lookup");
     }
-    const states = this.#graph.refs.map((ref): ToolState => lookup?.(ref) ?? { state: "present" });
+    const states = this.#graph.refs.map((ref): ToolState | undefined => lookup?.(ref));
     const stateOf = new Map(this.#graph.refs.map((ref, id) => [ref, states[id]?.state]));
     const broken = this.#graph.maskOf((ref) => stateOf.get(ref) === "absent" || stateOf.get(ref) === "changed");
     const unknown = this.#graph.maskOf((ref) => stateOf.get(ref) === "unknown");
@@ -101,11 +109,12 @@ export class SkillRegistry {
   }
 
   /** Every ref that is missing or changed, sorted, with its way in. */
-  #toToolMessage(id: number, states: readonly ToolState[]): string {
+  #toToolMessage(id: number, states: readonly (ToolState | undefined)[]): string {
     const missing: string[] = [];
     const changed: string[] = [];
     for (const ref of this.#graph.refIdsOf(id)) {
-      const state = states[ref] ?? { state: "absent" };
+      const state = states[ref];
+      if (state === undefined) continue;
       const where = `${toPath(this.#graph.wayTo(id, ref))}: ${this.#graph.refs[ref]}`;
       if (state.state === "absent") missing.push(where);
       if (state.state === "changed") changed.push(`${where} (approved ${state.approved}, offered ${state.offered})`);

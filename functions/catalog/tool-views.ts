@@ -1,8 +1,10 @@
 import { permittedSpecs } from "../broker/operator-policy.ts";
-import type { ModelFormat, ModelTools, ToolEntry, ToolGroups } from "../contract/catalog.ts";
-import { sha256Hex } from "../contract/json.ts";
+import type { RegisteredTool } from "../broker/tool-registry.ts";
+import type { ChangedTool, ModelFormat, ModelTools, ToolEntry, ToolGroups } from "../contract/catalog.ts";
+import { digestOfJson, sha256Hex } from "../contract/json.ts";
+import { DEFINITION_FIELDS, mcpRef, type OfferedTool, parseMcpToolName } from "../contract/offered-tool.ts";
 import { toMultiLine } from "../contract/text.ts";
-import { type JsonObject, type ToolSpec, thirdParty } from "../contract/tool.ts";
+import { type JsonObject, type ToolRef, type ToolSpec, thirdParty } from "../contract/tool.ts";
 import { BUNDLED_SPECS } from "./bundled-tools.ts";
 import type { Catalog } from "./catalog.ts";
 
@@ -11,11 +13,42 @@ import type { Catalog } from "./catalog.ts";
 export function toToolGroups(catalog: Catalog): ToolGroups {
   const bundled = new Set(BUNDLED_SPECS.map(({ ref }) => ref));
   const specs = approvedSpecs(catalog);
+  const lent = (ref: ToolRef) => isLent(catalog.tools.get(ref));
+  const offered = [...catalog.tools.values()].filter(isLent).map(({ spec }) => spec);
   return {
     bundled: specs.filter(({ ref }) => bundled.has(ref)).map(toEntry),
-    repository: specs.filter(({ ref }) => !bundled.has(ref)).map(toEntry),
-    mcp: [],
+    repository: specs.filter(({ ref }) => !bundled.has(ref) && !lent(ref)).map(toEntry),
+    mcp: specs.filter(({ ref }) => lent(ref)).map(toEntry),
+    not_approved: offered
+      .filter(({ ref }) => !catalog.policy.approved.has(ref))
+      .toSorted(byRef)
+      .map(toEntry),
+    changed: toChangedTools(catalog),
   };
+}
+
+function isLent(tool: RegisteredTool | undefined): boolean {
+  return tool !== undefined && "server" in tool.binding;
+}
+
+/** Approved refs whose server offers another definition; one whose tool is gone is absent, not changed. */
+function toChangedTools({ policy, lookup, servers }: Catalog): ChangedTool[] {
+  return [...policy.approved].sort().flatMap((approved) => {
+    const name = parseMcpToolName(approved);
+    if (name === undefined || lookup(approved).state !== "changed") return [];
+    const server = servers.get(name.server);
+    const offered = server?.tools.get(name.tool);
+    if (offered === undefined) return [];
+    const before = server?.record?.approved.find((definition) => mcpRef(name.server, definition) === approved);
+    const differences = before === undefined ? null : toDifferences(before, offered.definition);
+    return [{ tool: `${name.server}/${name.tool}`, approved, offered: offered.ref, differences }];
+  });
+}
+
+function toDifferences(approved: OfferedTool, offered: OfferedTool): ChangedTool["differences"] {
+  return DEFINITION_FIELDS.filter(
+    (field) => digestOfJson(approved[field] ?? null) !== digestOfJson(offered[field] ?? null),
+  ).map((field) => ({ field, approved: approved[field] ?? null, offered: offered[field] ?? null }));
 }
 
 /** Definitions that a model provider's API takes as they are, and the ref behind each model-facing name. */
@@ -34,7 +67,11 @@ function approvedSpecs({ tools, policy }: Catalog): readonly ToolSpec[] {
     policy,
     [...tools.values()].map(({ spec }) => spec),
   );
-  return specs.toSorted((a, b) => (a.ref < b.ref ? -1 : 1));
+  return specs.toSorted(byRef);
+}
+
+function byRef(a: ToolSpec, b: ToolSpec): number {
+  return a.ref < b.ref ? -1 : 1;
 }
 
 function toEntry(spec: ToolSpec): ToolEntry {

@@ -10,7 +10,9 @@ import {
 } from "./catalog.ts";
 import type { FaultCode, Outcome } from "./fault.ts";
 import { JobList, JobReport, JobRequest } from "./job.ts";
+import { Notification, NotificationReceipt } from "./notification.ts";
 import type { Link } from "./ports.ts";
+import { RefreshReport, RefreshRequest } from "./refresh.ts";
 
 /**
  * The routes as data. The dispatcher, the validation, the local server, the deployed gateway and `/openapi.json` all
@@ -41,6 +43,8 @@ export type Route = {
   readonly summary: string;
   readonly description?: string;
   readonly body?: z.ZodType;
+  /** A request without a body is taken for one with `{}`. */
+  readonly bodyOptional?: boolean;
   readonly query?: z.ZodObject;
   readonly status: number;
   /** Absent when the answer has no JSON body. */
@@ -63,6 +67,8 @@ export const ROUTES = [
     method: "GET",
     path: "/v1/tools",
     summary: "Approved tools in groups, or as definitions for a model",
+    description:
+      "Beside the approved tools stand those that MCP servers offer and nobody approved, and those whose definition is another than the approved one.",
     query: ToolsQuery,
     status: 200,
     response: z.union([ToolGroups, ModelTools]),
@@ -102,8 +108,10 @@ export const ROUTES = [
       "ACCESS_DENIED",
       "TOOL_NOT_APPROVED",
       "TOOL_NOT_ALLOWED",
+      "TOOL_DEFINITION_CHANGED",
       "TOOL_UNKNOWN",
       "SKILL_NOT_FOUND",
+      "SERVER_UNAVAILABLE",
       "REPOSITORY_REFUSED",
       "PAYLOAD_TOO_LARGE",
       "OUTPUT_TOO_LARGE",
@@ -146,6 +154,39 @@ export const ROUTES = [
     faults: ["ACCESS_DENIED", "JOB_NOT_FOUND", "ARTIFACT_NOT_FOUND"],
   },
   {
+    operation: "notify",
+    method: "POST",
+    path: "/v1/notifications",
+    summary: "Pass on that an MCP server's list of tools changed",
+    description:
+      "The list is fetched once the server has been quiet for the debounce window, or the longest wait is over.",
+    body: Notification,
+    status: 202,
+    response: NotificationReceipt,
+    faults: ["REQUEST_INVALID", "ACCESS_DENIED", "PAYLOAD_TOO_LARGE", "MEDIA_TYPE_UNSUPPORTED"],
+  },
+  {
+    operation: "getLatestRefresh",
+    method: "GET",
+    path: "/v1/refreshes/latest",
+    summary: "What the last refresh came to, with its cause and what it changed",
+    status: 200,
+    response: RefreshReport,
+    faults: [],
+  },
+  {
+    operation: "refresh",
+    method: "POST",
+    path: "/v1/refreshes",
+    summary: "Fetch the servers' lists now and publish, or only compute, the catalog",
+    description: "Without a body every server's list is fetched. A server that fails keeps its last good list.",
+    body: RefreshRequest,
+    bodyOptional: true,
+    status: 200,
+    response: RefreshReport,
+    faults: ["REQUEST_INVALID", "ACCESS_DENIED", "PAYLOAD_TOO_LARGE", "MEDIA_TYPE_UNSUPPORTED", "SERVER_UNAVAILABLE"],
+  },
+  {
     operation: "getOpenApi",
     method: "GET",
     path: "/openapi.json",
@@ -160,13 +201,17 @@ export type OperationName = (typeof ROUTES)[number]["operation"];
 
 /** The use cases behind the routes. `owner` is the id of the authenticated principal, never its name. */
 export type SkillBrokerApi = {
-  getHealth(): HealthReport;
-  listTools(query: ToolsQuery): ToolGroups | ModelTools;
-  listSkills(): readonly SkillSummary[];
-  getSkill(name: string): Outcome<SkillDetail>;
+  getHealth(): Promise<HealthReport>;
+  listTools(query: ToolsQuery): Promise<ToolGroups | ModelTools>;
+  listSkills(): Promise<readonly SkillSummary[]>;
+  getSkill(name: string): Promise<Outcome<SkillDetail>>;
   runJob(owner: string, request: JobRequest): Promise<Outcome<JobReport>>;
   listJobs(owner: string, query: JobListQuery): Promise<JobList>;
   getJob(owner: string, jobId: string): Promise<Outcome<JobReport>>;
   linkArtifact(owner: string, jobId: string, artifactId: string): Promise<Outcome<Link>>;
   deleteArtifact(owner: string, jobId: string, artifactId: string): Promise<Outcome<null>>;
+  /** Resolves once the notification is queued. */
+  notify(notification: Notification): Promise<Outcome<null>>;
+  getLatestRefresh(): Promise<RefreshReport>;
+  refresh(request: RefreshRequest): Promise<Outcome<RefreshReport>>;
 };

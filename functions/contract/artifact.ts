@@ -1,5 +1,8 @@
 import * as z from "zod";
 
+/** What a file of any other type is handed over as. */
+export const ANY_MEDIA_TYPE = "application/octet-stream";
+
 /**
  * The media types that an artifact may have, with the one extension that a file of that type is given. A closed
  * table: an extension chosen by the caller would let `text/plain` arrive as `report.exe`.
@@ -10,6 +13,16 @@ export const ARTIFACT_EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ["text/markdown", "md"],
   ["text/csv", "csv"],
   ["text/calendar", "ics"],
+  ["application/json", "json"],
+  ["application/zip", "zip"],
+  ["image/png", "png"],
+  ["image/jpeg", "jpg"],
+  ["image/gif", "gif"],
+  ["image/webp", "webp"],
+  ["audio/mpeg", "mp3"],
+  ["audio/wav", "wav"],
+  ["audio/ogg", "ogg"],
+  [ANY_MEDIA_TYPE, "bin"],
 ]);
 
 /** A file that a call made, as a handler hands it to the broker: one shape everywhere. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { ServerHealth } from "./refresh.ts";
 
 /** Tools, skills and health as the API shows them. */
 
@@ -17,9 +18,29 @@ export const ToolEntry = z
   .meta({ id: "Tool" });
 export type ToolEntry = z.infer<typeof ToolEntry>;
 
-/** Approved tools, by where they come from. */
+/** A tool whose approved definition is not the one that its server offers. */
+export const ChangedTool = z
+  .object({
+    tool: z.string().meta({ description: "server/tool" }),
+    approved: z.string(),
+    offered: z.string(),
+    differences: z
+      .array(z.object({ field: z.string(), approved: z.unknown(), offered: z.unknown() }))
+      .nullable()
+      .meta({ description: "null when the approved definition was never offered here" }),
+  })
+  .meta({ id: "ChangedTool" });
+export type ChangedTool = z.infer<typeof ChangedTool>;
+
+/** Approved tools, by where they come from; then what servers offer beyond that, for the operator to decide on. */
 export const ToolGroups = z
-  .object({ bundled: z.array(ToolEntry), repository: z.array(ToolEntry), mcp: z.array(ToolEntry) })
+  .object({
+    bundled: z.array(ToolEntry),
+    repository: z.array(ToolEntry),
+    mcp: z.array(ToolEntry),
+    not_approved: z.array(ToolEntry).meta({ description: "offered by MCP servers, not to be called" }),
+    changed: z.array(ChangedTool),
+  })
   .meta({ id: "ToolGroups" });
 export type ToolGroups = z.infer<typeof ToolGroups>;
 
@@ -64,7 +85,11 @@ export const SkillDetail = z
         z.object({
           ref: z.string(),
           via: z.array(z.string()).meta({ description: "skills from this one to the one that names the tool" }),
+          origin: z.string().nullable().meta({ description: "who provides it: builtin, a repository, an MCP server" }),
+          state: z.enum(["present", "absent", "unknown", "changed"]),
+          exact_ref: z.string().nullable().meta({ description: "what is to be called; null when that is not known" }),
           approved: z.boolean(),
+          served: z.boolean().meta({ description: "whether a job gets it by naming the skill in allowed_skills" }),
         }),
       )
       .meta({ description: "own and included tools, flattened" }),
@@ -89,6 +114,7 @@ export const HealthReport = z
   .object({
     status: z.enum(["ok", "degraded"]),
     repository: z.array(RepositoryHealth),
+    servers: z.array(ServerHealth),
     catalog: z.object({ generation: z.int(), refreshed_at: z.string().nullable() }),
   })
   .meta({ id: "Health" });

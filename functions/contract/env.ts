@@ -2,7 +2,7 @@ import * as z from "zod";
 import { Fault } from "./fault.ts";
 import { parseStrictJson } from "./json.ts";
 import { LimitsInput } from "./limits.ts";
-import { AuthMode } from "./settings.ts";
+import { AuthMode, OperatorSettings } from "./settings.ts";
 import { toViolations } from "./violations.ts";
 
 /** The environment of each function, parsed once at cold start. Nothing else reads the environment. */
@@ -18,10 +18,25 @@ const json = <T extends z.ZodType>(schema: T) =>
     })
     .pipe(schema);
 
+const { debounceSeconds, longestWaitSeconds, reconcileSeconds, maxListAgeSeconds } = OperatorSettings.shape;
+
+/** A setting in seconds, within the setting's own bounds. */
+const seconds = (setting: z.ZodDefault<z.ZodNumber>) =>
+  z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,9})(?:\.\d{1,20})?$/, "number of seconds expected")
+    .transform(Number)
+    .pipe(setting.unwrap());
+
+const BucketName = z.string().min(3).max(63);
+const QueueUrl = z.url({ protocol: /^https?$/, error: "http or https URL expected" });
+/** JSON array of approved refs and bundles. */
+const ApprovedTools = json(z.array(z.string()));
+
 export const HttpEnv = z.object({
-  BUCKET_NAME: z.string().min(3).max(63),
-  /** JSON array of approved refs and bundles. */
-  APPROVED_TOOLS: json(z.array(z.string())),
+  BUCKET_NAME: BucketName,
+  NOTIFICATIONS_QUEUE_URL: QueueUrl,
+  APPROVED_TOOLS: ApprovedTools,
   /** JSON object of limits that differ from the defaults. */
   LIMITS: json(LimitsInput),
   AUTH: AuthMode,
@@ -30,8 +45,32 @@ export const HttpEnv = z.object({
     .string()
     .regex(/^[1-9]\d{0,3}$/, "whole number of days expected")
     .transform(Number),
+  MAX_LIST_AGE_SECONDS: seconds(maxListAgeSeconds),
 });
 export type HttpEnv = z.infer<typeof HttpEnv>;
+
+export const NotifyEnv = z.object({
+  BUCKET_NAME: BucketName,
+  REFRESH_QUEUE_URL: QueueUrl,
+  DEBOUNCE_SECONDS: seconds(debounceSeconds),
+});
+export type NotifyEnv = z.infer<typeof NotifyEnv>;
+
+export const RefreshEnv = z.object({
+  BUCKET_NAME: BucketName,
+  APPROVED_TOOLS: ApprovedTools,
+  DEBOUNCE_SECONDS: seconds(debounceSeconds),
+  LONGEST_WAIT_SECONDS: seconds(longestWaitSeconds),
+  MAX_LIST_AGE_SECONDS: seconds(maxListAgeSeconds),
+});
+export type RefreshEnv = z.infer<typeof RefreshEnv>;
+
+export const ReconcileEnv = z.object({
+  BUCKET_NAME: BucketName,
+  NOTIFICATIONS_QUEUE_URL: QueueUrl,
+  RECONCILE_SECONDS: seconds(reconcileSeconds),
+});
+export type ReconcileEnv = z.infer<typeof ReconcileEnv>;
 
 /** Throws one `DEFECT` that names every missing or malformed variable. */
 export function parseEnv<T extends z.ZodType>(

@@ -50,6 +50,7 @@ export const FAULTS = {
   MEDIA_TYPE_UNSUPPORTED: { remedy: "caller", status: 415 },
   IDEMPOTENCY_MISMATCH: { remedy: "caller", status: 422 },
   ARTIFACT_INVALID: { remedy: "us", status: 422 },
+  TOOL_FAILED: { remedy: "caller", status: 422 },
   QUOTA_EXCEEDED: { remedy: "caller", status: 429 },
   DEFECT: { remedy: "us", status: 500 },
   SERVER_UNAVAILABLE: { remedy: "operator", status: 502 },
@@ -130,6 +131,12 @@ export function succeed<T>(value: T): Outcome<T> {
 
 export function refuse(code: FaultCode, message: string, options?: FaultOptions): { ok: false; fault: Fault } {
   return { ok: false, fault: new Fault(code, message, options) };
+}
+
+/** For what only a bad deploy refuses. */
+export function orThrow<T>(outcome: Outcome<T>): T {
+  if (outcome.ok) return outcome.value;
+  throw outcome.fault;
 }
 
 export type WireFault = { readonly code: FaultCode; readonly message: string; readonly errors?: readonly Violation[] };

@@ -72,7 +72,9 @@ function toOperation(route: Route): Json {
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body === undefined ? {} : { requestBody: { required: true, content: json(reference(route.body)) } }),
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: { required: route.bodyOptional !== true, content: json(reference(route.body)) } }),
     responses: Object.fromEntries([[String(route.status), toSuccess(route)], ...toProblems(route.faults)]),
   };
 }

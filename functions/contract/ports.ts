@@ -1,4 +1,7 @@
-import type { Outcome } from "./fault.ts";
+import type { ArtifactEnvelope } from "./artifact.ts";
+import type { Fault, Outcome } from "./fault.ts";
+import type { SecretReference } from "./mcp-server.ts";
+import type { OfferedTool, QuarantinedTool } from "./offered-tool.ts";
 import type { CallableSkill } from "./skill.ts";
 import type { JsonObject } from "./tool.ts";
 
@@ -37,6 +40,12 @@ export type ObjectStore = {
   put(request: PutRequest): Promise<PutResult>;
   /** Undefined when there is none. Throws when the object is larger than `maxBytes`, before reading it whole. */
   get(key: string, limits: { readonly maxBytes: number }): Promise<StoredObject | undefined>;
+  /** Like {@link get}, but `"unchanged"`, without reading it, when what is there has this etag. */
+  getUnless(
+    etag: string,
+    key: string,
+    limits: { readonly maxBytes: number },
+  ): Promise<StoredObject | "unchanged" | undefined>;
   /** Succeeds when there is none. */
   delete(key: string): Promise<void>;
   /** Keys that start with `prefix`, in ascending byte order, after the key `after`. */
@@ -72,6 +81,95 @@ export type HandlerRunner = {
   readonly interrupts: boolean;
   /** `deadline` in epoch ms. `CALL_TIMEOUT` when the work did not end before it. */
   run(call: HandlerCall, limits: { readonly deadline: number }): Promise<Outcome<JsonObject>>;
+};
+
+/** What an MCP server offered, each tool judged by itself. */
+export type ToolListing = {
+  readonly tools: readonly OfferedTool[];
+  readonly quarantined: readonly QuarantinedTool[];
+  /** How long the server says that the list is good, in ms. */
+  readonly ttlMs?: number | undefined;
+};
+
+export type RemoteCall = {
+  readonly server: string;
+  readonly tool: string;
+  /** SHA-256 (hex) of the definition that was approved. */
+  readonly digest: string;
+  readonly arguments: JsonObject;
+};
+
+/** What a remote call left behind: files apart from what a model sees, in the order of the answer's content. */
+export type RemoteAnswer = { readonly output: JsonObject; readonly artifacts: readonly ArtifactEnvelope[] };
+
+/** The servers that lend tools. A server is named as it was declared; an unknown name is a defect of the caller. */
+export type ToolSource = {
+  /**
+   * All pages, or nothing: `SERVER_UNAVAILABLE` when the server is down, slow, unauthorised, or answers with what is no
+   * list or too much of it. `deadline` in epoch ms.
+   */
+  list(server: string, limits: { readonly deadline: number }): Promise<Outcome<ToolListing>>;
+  /** Connections that the calls of one job share. Opens none before the first call. */
+  openSession(): ToolSession;
+};
+
+export type ToolSession = {
+  /**
+   * Never sent twice. `TOOL_DEFINITION_CHANGED` when the server offers another definition at this moment, `TOOL_UNKNOWN`
+   * when it offers none, `TOOL_FAILED` when the tool itself says that it failed, `OUTPUT_TOO_LARGE` for an answer of more
+   * than `maxBytes`, `CALL_TIMEOUT` past the deadline (epoch ms), else `SERVER_UNAVAILABLE`.
+   */
+  call(
+    call: RemoteCall,
+    limits: { readonly deadline: number; readonly maxBytes: number },
+  ): Promise<Outcome<RemoteAnswer>>;
+  /** Ends every connection. Never rejects. */
+  close(): Promise<void>;
+};
+
+/** The value of a secret; `SERVER_UNAVAILABLE`, naming the reference and never a value, when it cannot be had. */
+export type ReadSecret = (reference: SecretReference) => Promise<Outcome<string>>;
+
+/** `act` once, after `milliseconds`, unless it is cancelled before. For processes that live on; a Lambda has none. */
+export type Timer = (act: () => void, milliseconds: number) => { cancel(): void };
+
+export type QueueMessage = {
+  /** Text that XML 1.0 can carry, at most 262,144 bytes. */
+  readonly body: string;
+  /** For a queue that keeps order: messages of a group are handed out one after another. */
+  readonly group?: string | undefined;
+  /** For a queue that keeps order: the same again within five minutes is accepted and dropped. */
+  readonly deduplicationId?: string | undefined;
+};
+
+/** Where messages go in. Resolves once the message is kept, or was dropped as a duplicate of one that was kept. */
+export type EventQueue = { send(message: QueueMessage): Promise<void> };
+
+/** All times on the queue's own clock, epoch ms. */
+export type ReceivedMessage = QueueMessage & {
+  readonly id: string;
+  /** Names this one receipt; void once the message is handed out again. */
+  readonly receipt: string;
+  readonly sentAt: number;
+  readonly firstReceivedAt: number;
+  /** 1 at the first time. */
+  readonly receiveCount: number;
+};
+
+/** Message id -> why it failed; what is not named is done and is removed. */
+export type FailedMessages = ReadonlyMap<string, Fault>;
+
+/**
+ * Where messages come out. In the cloud the event source mapping does this. A message that was handed out stays hidden
+ * for the visibility timeout, then it is handed out again; after the most receives it goes to the dead letters. Of a
+ * group nothing is handed out while one of its messages is hidden.
+ */
+export type EventConsumer = {
+  receive(options: { readonly max: number }): Promise<readonly ReceivedMessage[]>;
+  /** False when the receipt is void: the message was or will be handed out again. */
+  remove(receipt: string): Promise<boolean>;
+  /** Hides the message for so long from now on; 0 hands it out again at once. False when the receipt is void. */
+  hide(receipt: string, seconds: number): Promise<boolean>;
 };
 
 /** Structured log lines; the fields are flat. */

@@ -19,6 +19,16 @@ export const OperatorSettings = z.strictObject({
   auth: AuthMode.default("iam"),
   artifactDays: z.int().min(1).max(3650).default(7),
   limits: LimitsInput.default({}),
+  /** Declares the MCP servers that lend tools; relative to `cdk.json`. No such file: no servers. */
+  mcp: z.string().min(1).default("mcp.json"),
+  /** Quiet wanted after a server's notification before its list is fetched. */
+  debounceSeconds: z.number().min(0.1).max(60).default(0.5),
+  /** A stream of notifications without quiet is answered at least this often. */
+  longestWaitSeconds: z.number().min(1).max(900).default(15),
+  /** How often a list is fetched without any notification, when the server does not say how long it is good. */
+  reconcileSeconds: z.int().min(60).max(86_400).default(900),
+  /** Past this age a list that could not be fetched again is no longer gone by. */
+  maxListAgeSeconds: z.int().min(60).max(2_592_000).default(86_400),
 });
 export type OperatorSettings = z.infer<typeof OperatorSettings>;
 
@@ -29,9 +39,22 @@ const FOREIGN_KEY = /[:/@-]/;
 /** All mistakes together, each by its key. Keys that belong to the CDK are passed over, unknown words are refused. */
 export function parseSettings(context: Readonly<Record<string, unknown>>): Outcome<OperatorSettings> {
   const ours = Object.entries(context).filter(([key]) => OURS.has(key) || !FOREIGN_KEY.test(key));
-  const parsed = OperatorSettings.safeParse(Object.fromEntries(ours));
-  if (parsed.success) return succeed(parsed.data);
-  const violations: readonly Violation[] = toViolations(parsed.error);
+  const written = Object.fromEntries(ours);
+  const parsed = OperatorSettings.safeParse(written);
+  const misread = parsed.success ? [] : toViolations(parsed.error);
+  const violations: readonly Violation[] = [...misread, ...findWaitProblems(written)];
+  if (parsed.success && violations.length === 0) return succeed(parsed.data);
   const lines = violations.map(({ path, message }) => `  ${path}: ${message}`).join("\n");
   return refuse("REQUEST_INVALID", `the settings in cdk.json "context" are not valid:\n${lines}`, { violations });
+}
+
+const { debounceSeconds, longestWaitSeconds } = OperatorSettings.shape;
+const Waits = z.object({ debounceSeconds, longestWaitSeconds });
+
+/** Nothing while one of the two is wrong by itself. */
+function findWaitProblems(written: unknown): readonly Violation[] {
+  const parsed = Waits.safeParse(written);
+  if (!parsed.success || parsed.data.longestWaitSeconds >= parsed.data.debounceSeconds) return [];
+  const { debounceSeconds: window, longestWaitSeconds: wait } = parsed.data;
+  return [{ path: "/longestWaitSeconds", message: `not less than debounceSeconds (${window}), got ${wait}` }];
 }

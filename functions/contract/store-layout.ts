@@ -4,9 +4,15 @@
 export const ARTIFACTS_PREFIX = "artifacts/";
 /** Begins the key of every job record. */
 export const JOBS_PREFIX = "jobs/";
+/** Key of the published catalog; it stays until another one takes its place. */
+export const CATALOG_KEY = "catalog/current.json";
+/** Begins the key of every server's debounce record. */
+export const DEBOUNCE_PREFIX = "debounce/";
 
 /** Days that a record outlives its files, so that a report can still say what they were. */
 const RECORD_DAYS = 30;
+/** Days after its last notification that a server's debounce record goes; a lost one causes one refresh more, never one less. */
+const DEBOUNCE_DAYS = 7;
 
 export type LifecycleRule = { readonly prefix: string; readonly days: number };
 
@@ -15,5 +21,6 @@ export function toLifecycle(artifactDays: number): readonly LifecycleRule[] {
   return [
     { prefix: ARTIFACTS_PREFIX, days: artifactDays },
     { prefix: JOBS_PREFIX, days: artifactDays + RECORD_DAYS },
+    { prefix: DEBOUNCE_PREFIX, days: DEBOUNCE_DAYS },
   ];
 }

@@ -3,6 +3,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { toWireFault } from "../contract/fault.ts";
 import type { ArtifactRecord, CallAudit, CallResult, JobRecord } from "../contract/job.ts";
 import type { Limits } from "../contract/limits.ts";
+import type { JsonObject } from "../contract/tool.ts";
 import type { NamedCall } from "./plan-job.ts";
 
 /** What is kept of a job that ran. */
@@ -61,9 +62,14 @@ function toResult(
     const located = errors?.map(({ path, message }) => ({ path: argumentPath(index, path), message }));
     return { ...named, ok: false, error: { code, message, ...(located === undefined ? {} : { errors: located }) } };
   }
-  const artifact = artifacts.find(({ call_id }) => call_id === call.id);
-  const lifted = artifact === undefined ? {} : { artifact_id: artifact.artifact_id };
-  return { ...named, ok: true, output: { ...outcome.value.output, ...lifted } };
+  const ids = artifacts.filter(({ call_id }) => call_id === call.id).map(({ artifact_id }) => artifact_id);
+  return { ...named, ok: true, output: { ...outcome.value.output, ...toArtifactIds(ids) } };
+}
+
+/** One file is named as such; several are listed in the order in which the answer's content has them. */
+function toArtifactIds(ids: readonly string[]): JsonObject {
+  if (ids.length === 0) return {};
+  return ids.length === 1 ? { artifact_id: ids[0] } : { artifact_ids: ids };
 }
 
 function toAudit({ call, ran }: RanCall): CallAudit {
@@ -76,6 +82,6 @@ function toAudit({ call, ran }: RanCall): CallAudit {
     outcome: outcome.ok ? "ok" : outcome.fault.code,
     duration_ms: ran.durationMs,
     output_bytes: outcome.ok ? outcome.value.outputBytes : 0,
-    artifact_bytes: outcome.ok ? (outcome.value.artifact?.bytes.length ?? 0) : 0,
+    artifact_bytes: outcome.ok ? outcome.value.artifacts.reduce((sum, { bytes }) => sum + bytes.length, 0) : 0,
   };
 }

@@ -1,9 +1,9 @@
-import { admitByOperator, type ToolBroker } from "../broker/broker.ts";
+import { admitByOperator, type OperatorGate, type ToolBroker } from "../broker/broker.ts";
 import { type Catalog, findSkill, refusedRepositories } from "../catalog/catalog.ts";
 import { Fault, type Outcome, refuse, succeed, type Violation } from "../contract/fault.ts";
 import type { JobRequest } from "../contract/job.ts";
 import { type Limits, narrowLimits } from "../contract/limits.ts";
-import { type JsonObject, parseToolRef, type ToolRef } from "../contract/tool.ts";
+import type { JsonObject, ToolRef } from "../contract/tool.ts";
 
 /** Everything about a job that can be refused before any of it runs. */
 
@@ -75,14 +75,13 @@ function allowedRefs(
 }
 
 function skillRefs(name: string, catalog: Catalog): readonly ToolRef[] {
-  const { uses } = catalog.skills.resolve(findSkill(name, catalog).name);
-  return uses.flatMap(({ ref }) => parseToolRef(ref) ?? []);
+  return catalog.served.get(findSkill(name, catalog).name) ?? [];
 }
 
 /** What the operator's half of the broker's gate goes by. */
-export function toOperatorGate(catalog: Catalog) {
-  const { tools, policy } = catalog;
-  return { tools, operatorPolicy: policy, refusedRepositories: refusedRepositories(catalog) };
+export function toOperatorGate(catalog: Catalog): OperatorGate {
+  const { tools, policy, lookup } = catalog;
+  return { tools, operatorPolicy: policy, refusedRepositories: refusedRepositories(catalog), lookUpLent: lookup };
 }
 
 /** The first refused ref decides the code; every refused one is listed under the pointer that `pathOf` gives. */

@@ -5,7 +5,7 @@ import type { Artifact } from "../contract/artifact.ts";
 import { Fault, type FaultCode, type Outcome, refuse, succeed } from "../contract/fault.ts";
 import type { ArtifactRecord, JobRecord, JobRequest } from "../contract/job.ts";
 import type { Limits } from "../contract/limits.ts";
-import type { Clock, HandlerRunner, Log, ObjectStore, RandomBytes } from "../contract/ports.ts";
+import type { Clock, HandlerRunner, Log, ObjectStore, RandomBytes, ToolSession } from "../contract/ports.ts";
 import { createJobId } from "./ids.ts";
 import { argumentPath, type FinishedJob, type RanCall, toRecord } from "./job-record.ts";
 import { answerByteCount, artifactKey, MAX_ANSWER_BYTES, putArtifact, putNewJob } from "./job-store.ts";
@@ -21,6 +21,8 @@ export type JobContext = {
   readonly catalog: Catalog;
   readonly store: ObjectStore;
   readonly runner: HandlerRunner;
+  /** A new one for each job; it connects at the first call of a lent tool. */
+  readonly openSession: () => ToolSession;
   readonly checkArguments: ArgumentChecker;
   readonly limits: Limits;
   readonly clock: Clock;
@@ -41,11 +43,16 @@ export async function runJob(owner: string, request: JobRequest, context: JobCon
   const { calls, limits } = planned.value;
   const createdAt = context.clock();
   const jobId = createJobId(createdAt, context.randomBytes);
-  const broker = createBroker(planned.value, createdAt, context);
+  const session = context.openSession();
+  const broker = createBroker(planned.value, { createdAt, session }, context);
   const refused = findRefusedCall(calls, broker);
   if (refused !== undefined) return { ok: false, fault: refused };
   const ran: RanCall[] = [];
-  for (const call of calls) ran.push({ call, ran: await broker.call({ ref: call.ref, arguments: call.arguments }) });
+  try {
+    for (const call of calls) ran.push({ call, ran: await broker.call({ ref: call.ref, arguments: call.arguments }) });
+  } finally {
+    await session.close();
+  }
   const unusable = findRefusedInput(ran);
   if (unusable !== undefined) return { ok: false, fault: unusable };
   logDefects(ran, jobId, context.log);
@@ -53,10 +60,14 @@ export async function runJob(owner: string, request: JobRequest, context: JobCon
   return keepJob(finished, context.store);
 }
 
-function createBroker({ allowed, limits }: Plan, createdAt: number, context: JobContext): ToolBroker {
+function createBroker(
+  { allowed, limits }: Plan,
+  running: { readonly createdAt: number; readonly session: ToolSession },
+  context: JobContext,
+): ToolBroker {
   const { catalog, runner, checkArguments, clock } = context;
   const jobPolicy = { allowed, limits };
-  return new ToolBroker({ ...toOperatorGate(catalog), jobPolicy, runner, checkArguments, clock, createdAt });
+  return new ToolBroker({ ...toOperatorGate(catalog), jobPolicy, runner, checkArguments, clock, ...running });
 }
 
 /** Files first, then the record; nothing when the report could not be answered. */
@@ -106,7 +117,7 @@ type MadeArtifact = { readonly record: ArtifactRecord; readonly artifact: Artifa
 /** a1, a2, … in the order of the calls. */
 function nameArtifacts({ owner, jobId, ran }: FinishedJob): readonly MadeArtifact[] {
   const made = ran.flatMap(({ call, ran: { outcome } }) =>
-    outcome.ok && outcome.value.artifact !== undefined ? [{ call, artifact: outcome.value.artifact }] : [],
+    outcome.ok ? outcome.value.artifacts.map((artifact) => ({ call, artifact })) : [],
   );
   return made.map(({ call, artifact }, index) => {
     const { name, mediaType, bytes, sha256 } = artifact;

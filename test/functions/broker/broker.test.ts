@@ -36,6 +36,8 @@ function brokerOf(setting: Setting = {}) {
     tools: new Map(registered.map((ref) => [ToolRef.parse(ref), toolOf(ref, { inputSchema })])),
     operatorPolicy: { approved: refs(approved) },
     refusedRepositories: [],
+    lookUpLent: () => ({ state: "absent" }),
+    session: { call: async () => expect.unreachable() },
     jobPolicy: { allowed: refs(allowed), limits: { ...DEFAULT_LIMITS, ...setting.limits } },
     runner: {
       interrupts: true,
@@ -69,7 +71,7 @@ describe("a call", () => {
     const { call, ran } = brokerOf({ answer: answering({ made: 1, artifact: fileOf("hello") }) });
     const outcome = await call({ a: 1 });
     expect(outcome).toMatchObject({ ok: true, value: { output: { made: 1 }, outputBytes: 10 } });
-    expect(outcome.ok && outcome.value.artifact).toMatchObject({
+    expect(outcome.ok && outcome.value.artifacts[0]).toMatchObject({
       name: "a.txt",
       mediaType: "text/plain",
       bytes: Buffer.from("hello"),

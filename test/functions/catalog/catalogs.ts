@@ -1,5 +1,6 @@
-import { buildCatalog, type Catalog } from "../../../functions/catalog/catalog.ts";
+import { type Catalog, installAll, toCatalog } from "../../../functions/catalog/catalog.ts";
 import type { Log } from "../../../functions/contract/ports.ts";
+import type { RepositoryStatus } from "../../../functions/repository/load.ts";
 import { type Files, load, pinnedRoot, SHIPPED_SKILLS, skillMd, toolJson } from "../repository/skills-on-disk.ts";
 
 /** Discards what it is told. */
@@ -7,12 +8,22 @@ export const silent: Log = () => undefined;
 
 /** The skills that the project ships, with these approvals. */
 export function shippedCatalog(approvals: readonly string[], log: Log = silent): Catalog {
-  return buildCatalog({ repositories: load(SHIPPED_SKILLS), approvals, log });
+  return deployedCatalog(load(SHIPPED_SKILLS), approvals, log);
 }
 
 /** A catalog of repositories that are written for the test, pinned and loaded as any other. */
 export function catalogOf(files: Files, approvals: readonly string[] = ["local"], log: Log = silent): Catalog {
-  return buildCatalog({ repositories: load(pinnedRoot(files)), approvals, log });
+  return deployedCatalog(load(pinnedRoot(files)), approvals, log);
+}
+
+/** Generation 0, without servers. */
+export function deployedCatalog(
+  repositories: readonly RepositoryStatus[],
+  approvals: readonly string[],
+  log: Log = silent,
+): Catalog {
+  const installed = installAll({ repositories, approvals, servers: [], log });
+  return toCatalog(installed, undefined, { now: 0, maxListAgeMs: 0 });
 }
 
 /** A skill of instructions only: `acme/one` with these includes and tools. */

@@ -33,7 +33,8 @@ describe.each(SKILLS.map((skill) => [skill.name, skill] as const))("%s", (name, 
     for (const given of examples) {
       const tool = TOOLS.find(({ spec }) => spec.ref === skill.callable?.ref) ?? expect.unreachable();
       expect(await createArgumentChecker()(tool.spec, given)).toEqual({ ok: true, value: null });
-      const answer = HANDLERS.get(tool.binding.handler)?.({ arguments: given, skill: tool.binding.skill, now: NOW });
+      const { handler, skill: bound } = "handler" in tool.binding ? tool.binding : expect.unreachable();
+      const answer = HANDLERS.get(handler)?.({ arguments: given, skill: bound, now: NOW });
       expect(answer).toMatchObject({ created: true });
     }
   });

@@ -123,7 +123,17 @@ describe("skills on show", () => {
   test("show the schema and ref of a callable one", () => {
     const detail = toSkillDetail("acme/a", catalogOf(callable("acme/a", "a"), ["a@1"]));
     expect(detail).toMatchObject({ ref: "a@1", approved: true, input_schema: { type: "object" } });
-    expect(detail.tool_set).toEqual([{ ref: "a@1", via: ["acme/a"], approved: true }]);
+    expect(detail.tool_set).toEqual([
+      {
+        ref: "a@1",
+        via: ["acme/a"],
+        origin: "acme",
+        state: "present",
+        exact_ref: "a@1",
+        approved: true,
+        served: true,
+      },
+    ]);
   });
 
   test("name the tools that nothing provides, with the way to them", () => {

@@ -21,7 +21,10 @@ function catalogOfTools(specs: Readonly<Record<string, Partial<ToolSpec>>>): Cat
     skills: new SkillRegistry({ skills: [], log: () => undefined }),
     repositories: [],
     generation: 0,
-    refreshedAt: null,
+    record: undefined,
+    servers: new Map(),
+    lookup: () => ({ state: "absent" }),
+    served: new Map(),
     lastRefresh: new SkillRefreshResult({}),
   };
 }
@@ -35,7 +38,13 @@ describe("the groups", () => {
   });
 
   test("hold nothing that nobody approved", () => {
-    expect(toToolGroups(shippedCatalog([]))).toEqual({ bundled: [], repository: [], mcp: [] });
+    expect(toToolGroups(shippedCatalog([]))).toEqual({
+      bundled: [],
+      repository: [],
+      mcp: [],
+      not_approved: [],
+      changed: [],
+    });
   });
 });
 

@@ -1,19 +1,57 @@
 import { describe, expect, test } from "vitest";
-import { HttpEnv, parseEnv } from "../../../functions/contract/env.ts";
+import type * as z from "zod";
+import { HttpEnv, NotifyEnv, parseEnv, ReconcileEnv, RefreshEnv } from "../../../functions/contract/env.ts";
 import { Fault } from "../../../functions/contract/fault.ts";
 import "../../kit/to-fail.ts";
 
-const GOOD = {
-  BUCKET_NAME: "bucket",
-  APPROVED_TOOLS: '["local"]',
-  LIMITS: "{}",
-  AUTH: "iam",
-  ARTIFACT_DAYS: "7",
-};
+const QUEUE = "https://sqs.eu-central-1.amazonaws.com/123456789012/queue.fifo";
 
-function faultOf(env: Readonly<Record<string, string | undefined>>): Fault {
+/** Each function's schema, an environment that fits it, and what becomes of that. */
+const FUNCTIONS = {
+  http: {
+    schema: HttpEnv,
+    good: {
+      BUCKET_NAME: "bucket",
+      NOTIFICATIONS_QUEUE_URL: QUEUE,
+      APPROVED_TOOLS: '["local"]',
+      LIMITS: "{}",
+      AUTH: "iam",
+      ARTIFACT_DAYS: "7",
+      MAX_LIST_AGE_SECONDS: "86400",
+    },
+    parsed: { APPROVED_TOOLS: ["local"], LIMITS: {}, AUTH: "iam", ARTIFACT_DAYS: 7, MAX_LIST_AGE_SECONDS: 86_400 },
+  },
+  notify: {
+    schema: NotifyEnv,
+    good: { BUCKET_NAME: "bucket", REFRESH_QUEUE_URL: QUEUE, DEBOUNCE_SECONDS: "0.5" },
+    parsed: { DEBOUNCE_SECONDS: 0.5 },
+  },
+  refresh: {
+    schema: RefreshEnv,
+    good: {
+      BUCKET_NAME: "bucket",
+      APPROVED_TOOLS: '["local"]',
+      DEBOUNCE_SECONDS: "0.5",
+      LONGEST_WAIT_SECONDS: "15",
+      MAX_LIST_AGE_SECONDS: "86400",
+    },
+    parsed: {
+      APPROVED_TOOLS: ["local"],
+      DEBOUNCE_SECONDS: 0.5,
+      LONGEST_WAIT_SECONDS: 15,
+      MAX_LIST_AGE_SECONDS: 86_400,
+    },
+  },
+  reconcile: {
+    schema: ReconcileEnv,
+    good: { BUCKET_NAME: "bucket", NOTIFICATIONS_QUEUE_URL: QUEUE, RECONCILE_SECONDS: "900" },
+    parsed: { RECONCILE_SECONDS: 900 },
+  },
+} as const;
+
+function faultOf(schema: z.ZodType, env: Readonly<Record<string, string | undefined>>): Fault {
   try {
-    parseEnv(HttpEnv, env);
+    parseEnv(schema, env);
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;
@@ -21,45 +59,69 @@ function faultOf(env: Readonly<Record<string, string | undefined>>): Fault {
   throw new Error("the environment was accepted");
 }
 
-describe("the environment", () => {
+describe.each(Object.entries(FUNCTIONS))("the environment of %s", (_, { schema, good, parsed }) => {
   test("is parsed into typed values, whatever else it holds", () => {
-    expect(parseEnv(HttpEnv, { ...GOOD, PATH: "/usr/bin", AWS_REGION: "eu-central-1" })).toEqual({
-      BUCKET_NAME: "bucket",
-      APPROVED_TOOLS: ["local"],
-      LIMITS: {},
-      AUTH: "iam",
-      ARTIFACT_DAYS: 7,
-    });
+    const told = parseEnv<z.ZodType>(schema, { ...good, PATH: "/usr/bin", AWS_REGION: "eu-central-1" });
+    expect(told).toEqual({ ...good, ...parsed });
   });
 
   test("that is empty is refused with every variable's name", () => {
-    const { code, message } = faultOf({});
+    const { code, message } = faultOf(schema, {});
     expect(code).toBe("DEFECT");
-    for (const name of Object.keys(GOOD)) expect(message).toContain(name);
+    for (const name of Object.keys(good)) expect(message).toContain(name);
   });
 
+  test("that opens nothing by a variable left out", () => {
+    for (const name of Object.keys(good))
+      expect(faultOf(schema, { ...good, [name]: undefined }).message).toContain(name);
+  });
+});
+
+describe("an environment", () => {
+  const { http, refresh, reconcile } = FUNCTIONS;
+  const NOT_SECONDS = ["", " 1", "1 ", "1s", "+1", "-1", "1e1", "0x10", ".5", "01", "1.", "NaN", "Infinity", "1\n"];
+
   test.each([
-    ["BUCKET_NAME", ["", "ab", "x".repeat(64)]],
-    ["APPROVED_TOOLS", ["", "local", "{}", '"local"', "[1]", '["local"', '[["local"]]', "null"]],
+    ["BUCKET_NAME", http, ["", "ab", "x".repeat(64)]],
+    ["APPROVED_TOOLS", http, ["", "local", "{}", '"local"', "[1]", '["local"', '[["local"]]', "null"]],
     [
       "LIMITS",
+      http,
       ["", "[]", "null", '{"calls":1}', '{"max_calls":0}', '{"max_calls":1,"max_calls":2}', '{"__proto__":{}}'],
     ],
-    ["AUTH", ["", "open", "IAM", "iam "]],
-    ["ARTIFACT_DAYS", ["", "0", "07", "-1", "1.5", "1e3", " 7", "seven", "10000", "7\n"]],
-  ] as const)("that has a %s out of range is refused by that name alone", (name, values) => {
+    ["AUTH", http, ["", "open", "IAM", "iam "]],
+    ["ARTIFACT_DAYS", http, ["", "0", "07", "-1", "1.5", "1e3", " 7", "seven", "10000", "7\n"]],
+    [
+      "NOTIFICATIONS_QUEUE_URL",
+      http,
+      ["", "queue", "arn:aws:sqs:eu-central-1:123456789012:queue", "file:///etc/queue"],
+    ],
+    ["MAX_LIST_AGE_SECONDS", http, [...NOT_SECONDS, "59", "60.5", "2592001"]],
+    ["DEBOUNCE_SECONDS", refresh, [...NOT_SECONDS, "0", "0.09", "60.1"]],
+    ["LONGEST_WAIT_SECONDS", refresh, [...NOT_SECONDS, "0.9", "900.1"]],
+    ["RECONCILE_SECONDS", reconcile, [...NOT_SECONDS, "59", "60.5", "86401"]],
+  ] as const)("that has a %s out of range is refused by that name alone", (name, { schema, good }, values) => {
     for (const value of values) {
-      const { message } = faultOf({ ...GOOD, [name]: value });
-      for (const other of Object.keys(GOOD))
+      const { message } = faultOf(schema, { ...good, [name]: value });
+      for (const other of Object.keys(good))
         expect([value, other, message.includes(other)]).toEqual([value, other, other === name]);
     }
   });
 
-  test("that opens nothing by a variable left out", () => {
-    for (const name of Object.keys(GOOD)) expect(faultOf({ ...GOOD, [name]: undefined }).message).toContain(name);
+  test.each([
+    ["DEBOUNCE_SECONDS", refresh, [0.1, 0.1 + 0.2, 60]],
+    ["LONGEST_WAIT_SECONDS", refresh, [1, 900]],
+    ["MAX_LIST_AGE_SECONDS", refresh, [60, 2_592_000]],
+    ["RECONCILE_SECONDS", reconcile, [60, 86_400]],
+  ] as const)("that has %s at its bounds is taken, exactly", (name, { schema, good }, values) => {
+    for (const value of values) {
+      expect(parseEnv<z.ZodType>(schema, { ...good, [name]: String(value) })).toHaveProperty(name, value);
+    }
   });
 
   test("that is wrong does not give its values away", () => {
-    expect(faultOf({ ...GOOD, APPROVED_TOOLS: "[SECRET", AUTH: "SECRET" }).message).not.toContain("SECRET");
+    const wrong = { APPROVED_TOOLS: "[SECRET", AUTH: "SECRET", NOTIFICATIONS_QUEUE_URL: "SECRET" };
+    expect(faultOf(http.schema, { ...http.good, ...wrong }).message).not.toContain("SECRET");
+    expect(faultOf(refresh.schema, { ...refresh.good, DEBOUNCE_SECONDS: "SECRET" }).message).not.toContain("SECRET");
   });
 });

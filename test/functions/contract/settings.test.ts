@@ -11,7 +11,18 @@ describe("settings", () => {
   test("left out approve nothing and open nothing", () => {
     expect(parseSettings({})).toEqual({
       ok: true,
-      value: { tools: [], skills: "skills", auth: "iam", artifactDays: 7, limits: {} },
+      value: {
+        tools: [],
+        skills: "skills",
+        auth: "iam",
+        artifactDays: 7,
+        limits: {},
+        mcp: "mcp.json",
+        debounceSeconds: 0.5,
+        longestWaitSeconds: 15,
+        reconcileSeconds: 900,
+        maxListAgeSeconds: 86_400,
+      },
     });
   });
 
@@ -23,6 +34,11 @@ describe("settings", () => {
       auth: "none",
       artifactDays: 30,
       limits: { max_calls: 4 },
+      mcp: "elsewhere/servers.json",
+      debounceSeconds: 2.5,
+      longestWaitSeconds: 30,
+      reconcileSeconds: 60,
+      maxListAgeSeconds: 3_600,
     };
     expect(parseSettings(written)).toEqual({ ok: true, value: written });
   });
@@ -91,7 +107,44 @@ describe("settings", () => {
     { limits: { link_seconds: 7 * 24 * 3600 + 1 } },
     { repositories: ["../acme"] },
     { repositories: ["acme-"] },
+    { mcp: "" },
+    { mcp: ["mcp.json"] },
+    { debounceSeconds: 0.09 },
+    { debounceSeconds: 60.1, longestWaitSeconds: 900 },
+    { debounceSeconds: "0.5" },
+    { debounceSeconds: null },
+    { longestWaitSeconds: 0.9 },
+    { longestWaitSeconds: 900.1 },
+    { reconcileSeconds: 59 },
+    { reconcileSeconds: 60.5 },
+    { reconcileSeconds: 86_401 },
+    { maxListAgeSeconds: 59 },
+    { maxListAgeSeconds: 60.5 },
+    { maxListAgeSeconds: 2_592_001 },
   ])("out of range are refused: %j", (context) => {
     expect(parseSettings(context)).toFail("REQUEST_INVALID");
+  });
+
+  test.each([
+    { debounceSeconds: 0.1, longestWaitSeconds: 1 },
+    { debounceSeconds: 60, longestWaitSeconds: 900 },
+    { reconcileSeconds: 60, maxListAgeSeconds: 60 },
+    { reconcileSeconds: 86_400, maxListAgeSeconds: 2_592_000 },
+  ])("at their bounds are taken: %j", (context) => {
+    expect(parseSettings(context)).toMatchObject({ ok: true, value: context });
+  });
+
+  test("wait at least as long for quiet in the end as at first", () => {
+    expect(parseSettings({ debounceSeconds: 15 })).toMatchObject({ ok: true });
+    expect(violationsOf({ debounceSeconds: 15.1 })).toEqual(["/longestWaitSeconds"]);
+    expect(violationsOf({ debounceSeconds: 3, longestWaitSeconds: 2 })).toEqual(["/longestWaitSeconds"]);
+    const parsed = parseSettings({ debounceSeconds: 3, longestWaitSeconds: 2 });
+    expect(parsed.ok ? "" : parsed.fault.message).toMatch(/debounceSeconds \(3\), got 2/);
+  });
+
+  test("with a wait out of order tell it beside their other mistakes, and once", () => {
+    const context = { auth: "open", debounceSeconds: 3, longestWaitSeconds: 2 };
+    expect(violationsOf(context).toSorted()).toEqual(["/auth", "/longestWaitSeconds"]);
+    expect(violationsOf({ debounceSeconds: 61, longestWaitSeconds: 2 })).toEqual(["/debounceSeconds"]);
   });
 });

@@ -7,6 +7,7 @@ import type { ObjectStore } from "../../../functions/contract/ports.ts";
 import { HANDLERS } from "../../../functions/handlers/table.ts";
 import type { ReportContext } from "../../../functions/job/report-job.ts";
 import { type JobContext, runJob } from "../../../functions/job/run-job.ts";
+import { createFakeToolSource } from "../../kit/fake-tool-source.ts";
 import { createManualClock, type ManualClock } from "../../kit/manual-clock.ts";
 import { createMemoryObjectStore, type MemoryObjectStore } from "../../kit/memory-object-store.ts";
 import { shippedCatalog } from "../catalog/catalogs.ts";
@@ -45,6 +46,7 @@ export function jobWorld(
     catalog: shippedCatalog(ALL),
     store: wrap(store),
     runner: createInProcessRunner(HANDLERS, clock.now),
+    openSession: () => createFakeToolSource([]).openSession(),
     checkArguments: createArgumentChecker(),
     limits: DEFAULT_LIMITS,
     clock: clock.now,
