@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { Fault, type Outcome } from "../functions/contract/fault.ts";
 import type {
   Clock,
@@ -26,6 +26,7 @@ import type {
 } from "../functions/contract/ports.ts";
 import type { LifecycleRule } from "../functions/contract/store-layout.ts";
 import { type LinkedFile, readLink, toLink } from "./file-links.ts";
+import { inTransaction, openDatabase } from "./sqlite.ts";
 
 /**
  * The object store of one machine: contents in files, everything else in SQLite. A content's file is complete on disk
@@ -94,6 +95,9 @@ export function openEmbeddedObjectStore({
       return put(request, clock(), disk);
     },
     get: async (key, { maxBytes }) => get(key, maxBytes, disk),
+    getUnless: async (etag, key, { maxBytes }) => {
+      return findRow(key, disk)?.etag === etag ? "unchanged" : get(key, maxBytes, disk);
+    },
     delete: async (key) => {
       const row = findRow(key, disk);
       if (row !== undefined) remove(key, row.file, disk);
@@ -112,9 +116,7 @@ export function openEmbeddedObjectStore({
 function openDisk(directory: string): Disk {
   const files = join(directory, "objects");
   mkdirSync(files, { recursive: true, mode: 0o700 });
-  const database = new DatabaseSync(join(directory, "objects.sqlite"));
-  database.exec("PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-  database.exec(SCHEMA);
+  const database = openDatabase(join(directory, "objects.sqlite"), SCHEMA);
   return {
     database,
     files,
@@ -157,19 +159,6 @@ function commit(
     disk.replace.run(key, row.file, row.size, row.mediaType, row.etag, Math.floor(row.storedAt));
     return { stored: true, unnamed: previous?.file };
   });
-}
-
-/** One process at a time is inside, of all that use the directory. */
-function inTransaction<T>(database: DatabaseSync, act: () => T): T {
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    const result = act();
-    database.exec("COMMIT");
-    return result;
-  } catch (error) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw error;
-  }
 }
 
 function holds(condition: PutCondition | undefined, present: Row | undefined): boolean {

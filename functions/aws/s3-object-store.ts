@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import {
   DeleteObjectCommand,
   GetObjectCommand,
+  type GetObjectCommandInput,
   type GetObjectCommandOutput,
   HeadObjectCommand,
   ListObjectsV2Command,
@@ -13,7 +14,17 @@ import {
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { Fault } from "../contract/fault.ts";
 import { toContentDisposition } from "../contract/file-name.ts";
-import type { Clock, Link, LinkRequest, ObjectStore, PutCondition, PutRequest, PutResult } from "../contract/ports.ts";
+import type {
+  Clock,
+  Link,
+  LinkRequest,
+  ObjectStore,
+  PutCondition,
+  PutRequest,
+  PutResult,
+  StoredObject,
+} from "../contract/ports.ts";
+import { AWS_ATTEMPTS, AWS_TIMEOUTS } from "./timeouts.ts";
 
 /**
  * The object store on S3. Conditional writes are S3's own; an object's SHA-256 travels with it, so that S3 refuses
@@ -30,18 +41,6 @@ const MAX_LINK_SECONDS = 7 * 24 * 3600;
  */
 const MAX_SESSION_LINK_SECONDS = 3600;
 
-/**
- * The SDK waits for ever by default, and a `requestTimeout` alone only writes a warning. Three attempts of two seconds
- * let a hung S3 fail while the function still has time to say so; S3 itself advises to retry
- * after two seconds. `socketTimeout` ends a body that stops coming.
- */
-export const S3_TIMEOUTS = {
-  connectionTimeout: 1000,
-  requestTimeout: 2000,
-  socketTimeout: 2000,
-  throwOnRequestTimeout: true,
-} as const;
-const MAX_ATTEMPTS = 3;
 /** Times that a write is sent again because S3 had another one to the same key under way. */
 const MAX_CONFLICTS = 3;
 
@@ -53,8 +52,8 @@ export function createS3Client(overrides: S3ClientConfig = {}): S3Client {
   return new S3Client({
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
-    requestHandler: S3_TIMEOUTS,
-    maxAttempts: MAX_ATTEMPTS,
+    requestHandler: AWS_TIMEOUTS,
+    maxAttempts: AWS_ATTEMPTS,
     ...overrides,
   });
 }
@@ -64,11 +63,10 @@ export function createS3ObjectStore(options: S3ObjectStoreOptions): ObjectStore 
   return {
     put: (request) => put(request, options),
     get: async (key, { maxBytes }) => {
-      const found = await findObject(key, options);
-      if (found === undefined) return undefined;
-      const { ContentType = "application/octet-stream", ETag = "" } = found;
-      return { bytes: await readBody(key, found, maxBytes), mediaType: ContentType, etag: ETag };
+      const found = await findObject({ Bucket: bucket, Key: key }, client);
+      return found === undefined ? undefined : toStored(key, found, maxBytes);
     },
+    getUnless: (etag, key, { maxBytes }) => getUnless(etag, key, { ...options, maxBytes }),
     delete: async (key) => {
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
     },
@@ -143,8 +141,27 @@ async function findOwnWrite(
   return { stored: true, etag: head.ETag };
 }
 
-function findObject(key: string, { client, bucket }: S3ObjectStoreOptions) {
-  return unlessNamed("NoSuchKey", client.send(new GetObjectCommand({ Bucket: bucket, Key: key })));
+function findObject(input: GetObjectCommandInput, client: S3Client): Promise<GetObjectCommandOutput | undefined> {
+  return unlessNamed("NoSuchKey", client.send(new GetObjectCommand(input)));
+}
+
+async function getUnless(
+  etag: string,
+  key: string,
+  { client, bucket, maxBytes }: S3ObjectStoreOptions & { readonly maxBytes: number },
+): Promise<StoredObject | "unchanged" | undefined> {
+  try {
+    const found = await findObject({ Bucket: bucket, Key: key, IfNoneMatch: etag }, client);
+    if (found === undefined) return undefined;
+    // S3's kin may not know the condition, and then send what is there.
+    if (found.ETag !== etag) return await toStored(key, found, maxBytes);
+    dropBody(found);
+    return "unchanged";
+  } catch (error) {
+    // The SDK takes the answer "not modified" for an error, and its name for it differs between versions.
+    if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 304) return "unchanged";
+    throw error;
+  }
 }
 
 /** By name and not by status: a bucket that is not there is a 404 too, and must not look like an empty one. */
@@ -157,18 +174,24 @@ async function unlessNamed<T>(name: string, answer: Promise<T>): Promise<T | und
   }
 }
 
-async function readBody(
-  key: string,
-  { Body, ContentLength }: GetObjectCommandOutput,
-  maxBytes: number,
-): Promise<Uint8Array> {
+async function toStored(key: string, found: GetObjectCommandOutput, maxBytes: number): Promise<StoredObject> {
+  const { ContentType = "application/octet-stream", ETag = "" } = found;
+  return { bytes: await readBody(key, found, maxBytes), mediaType: ContentType, etag: ETag };
+}
+
+async function readBody(key: string, found: GetObjectCommandOutput, maxBytes: number): Promise<Uint8Array> {
+  const { Body, ContentLength } = found;
   if (Body === undefined) throw new Fault("DEFECT", `the store answered for ${key} without a body`);
   if (ContentLength === undefined || ContentLength > maxBytes) {
-    // The connection is dropped instead of drained: the rest is unwanted and may be gigabytes.
-    if ("destroy" in Body && typeof Body.destroy === "function") Body.destroy();
+    dropBody(found);
     throw new Fault("DEFECT", `the object at ${key} has ${ContentLength} bytes, at most ${maxBytes} expected`);
   }
   return await Body.transformToByteArray();
+}
+
+/** The connection is dropped instead of drained: the rest is unwanted and may be gigabytes. */
+function dropBody({ Body }: GetObjectCommandOutput): void {
+  if (Body !== undefined && "destroy" in Body && typeof Body.destroy === "function") Body.destroy();
 }
 
 /**

@@ -32,11 +32,10 @@ export function createMemoryObjectStore({
       objects.set(key, { bytes: Uint8Array.from(bytes), mediaType, etag });
       return { stored: true, etag };
     },
-    get: async (key, { maxBytes }) => {
+    get: async (key, { maxBytes }) => copyOf(objects.get(key), maxBytes),
+    getUnless: async (etag, key, { maxBytes }) => {
       const found = objects.get(key);
-      if (found === undefined) return undefined;
-      if (found.bytes.length > maxBytes) throw new Fault("DEFECT", `more than ${maxBytes} bytes at ${key}`);
-      return { ...found, bytes: Uint8Array.from(found.bytes) };
+      return found?.etag === etag ? "unchanged" : copyOf(found, maxBytes);
     },
     delete: async (key) => {
       objects.delete(key);
@@ -55,6 +54,12 @@ export function createMemoryObjectStore({
     },
     readLink: (url) => readLink(new URL(url), clock),
   };
+}
+
+function copyOf(found: StoredObject | undefined, maxBytes: number): StoredObject | undefined {
+  if (found === undefined) return undefined;
+  if (found.bytes.length > maxBytes) throw new Fault("DEFECT", `an object has more than ${maxBytes} bytes`);
+  return { ...found, bytes: Uint8Array.from(found.bytes) };
 }
 
 function holds(condition: PutCondition | undefined, present: StoredObject | undefined): boolean {

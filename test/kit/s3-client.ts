@@ -1,5 +1,6 @@
 import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
-import { createS3Client, S3_TIMEOUTS } from "../../functions/aws/s3-object-store.ts";
+import { createS3Client } from "../../functions/aws/s3-object-store.ts";
+import { AWS_TIMEOUTS } from "../../functions/aws/timeouts.ts";
 
 /** The product's own client, pointed at a server of the tests; only the address and the patience differ. */
 
@@ -17,6 +18,6 @@ export function createTestS3Client(url: string, overrides: S3ClientConfig = {}):
 }
 
 /** Gives up on a silent peer at once; `ms` for what the product gives seconds. */
-export function impatience(ms: number): S3ClientConfig {
-  return { requestHandler: { ...S3_TIMEOUTS, requestTimeout: ms, socketTimeout: ms } };
+export function impatience(ms: number) {
+  return { requestHandler: { ...AWS_TIMEOUTS, requestTimeout: ms, socketTimeout: ms } };
 }

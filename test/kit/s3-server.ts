@@ -142,10 +142,11 @@ function findConditionProblem(headers: Request["headers"], present: S3Object | u
 
 const OVERRIDES = ["content-type", "content-disposition", "cache-control", "content-language", "expires"];
 
-function get({ method, key, query }: Request, objects: Map<string, S3Object>): Answer {
+function get({ method, key, query, headers: asked }: Request, objects: Map<string, S3Object>): Answer {
   const found = objects.get(key);
   // An answer to HEAD has no body that could name the code.
   if (found === undefined) return method === "HEAD" ? { status: 404 } : toError(404, "NoSuchKey");
+  if (asked["if-none-match"] === found.etag) return { status: 304, headers: { etag: found.etag } };
   const overrides = OVERRIDES.map((name) => [name, query.get(`response-${name}`) ?? undefined] as const);
   const headers = {
     ...found.headers,

@@ -69,6 +69,7 @@ export function describeObjectStore(name: string, subject: ObjectStoreSubject): 
     }
 
     describeReadsAndWrites(claim);
+    describeConditionalReads(claim);
     describeConditions(claim);
     describeConcurrency(claim);
     describeListing(claim);
@@ -157,6 +158,42 @@ function describeReadsAndWrites(claim: Claim): void {
     await store.delete(`${at}a`);
     await store.delete(`${at}never`);
   });
+}
+
+function describeConditionalReads(claim: Claim): void {
+  claim(
+    "a read unless a version is there says unchanged of that version, from any handle",
+    async ({ store, peer, at }) => {
+      const etag = await putText(store, `${at}a`, "one");
+      expect(await store.getUnless(etag, `${at}a`, ROOMY)).toBe("unchanged");
+      expect(await peer.getUnless(etag, `${at}a`, ROOMY)).toBe("unchanged");
+    },
+  );
+
+  claim("a read unless a version is there gives any other version whole", async ({ store, peer, at }) => {
+    const etag = await putText(store, `${at}a`, "one");
+    const newer = await putText(peer, `${at}a`, "two");
+    const found = await store.getUnless(etag, `${at}a`, ROOMY);
+    expect(found).toMatchObject({ etag: newer, mediaType: TEXT });
+    expect(found).toEqual(await store.get(`${at}a`, ROOMY));
+  });
+
+  claim("a read unless a version is there finds nothing where nothing is", async ({ store, at }) => {
+    const etag = await putText(store, `${at}a`, "one");
+    await store.delete(`${at}a`);
+    expect(await store.getUnless(etag, `${at}a`, ROOMY)).toBeUndefined();
+    expect(await store.getUnless(etag, `${at}never`, ROOMY)).toBeUndefined();
+  });
+
+  claim(
+    "a read unless a version is there keeps the limit, which an unchanged object cannot pass",
+    async ({ store, at }) => {
+      const etag = await putText(store, `${at}a`, "12345");
+      expect(await store.getUnless(etag, `${at}a`, { maxBytes: 4 })).toBe("unchanged");
+      expect(await store.getUnless('"other"', `${at}a`, { maxBytes: 5 })).toMatchObject({ etag });
+      await expect(store.getUnless('"other"', `${at}a`, { maxBytes: 4 })).rejects.toFail("DEFECT");
+    },
+  );
 }
 
 function describeConditions(claim: Claim): void {

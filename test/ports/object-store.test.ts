@@ -10,6 +10,7 @@ import type { Clock } from "../../functions/contract/ports.ts";
 import { openEmbeddedObjectStore } from "../../local/embedded-object-store.ts";
 import { readProject } from "../../local/project.ts";
 import { startLocalServer } from "../../local/server.ts";
+import { realTimer } from "../../local/timer.ts";
 import { createManualClock } from "../kit/manual-clock.ts";
 import { createMemoryObjectStore, type MemoryObjectStore } from "../kit/memory-object-store.ts";
 import { findMoto, startMoto } from "../kit/moto.ts";
@@ -57,7 +58,16 @@ async function openEmbedded(): Promise<OpenedStore> {
   // Orphans are told by the file system's time, so this clock starts from the real one.
   const clock = createManualClock(Math.floor(Date.now() / 1000) * 1000 + 750);
   const project = readProject(PROJECT_ROOT);
-  const server = await startLocalServer({ project, dataDirectory, port: 0, clock: clock.now, log: () => undefined });
+  const server = await startLocalServer({
+    project,
+    dataDirectory,
+    port: 0,
+    clock: clock.now,
+    timer: realTimer,
+    env: {},
+    background: false,
+    log: () => undefined,
+  });
   const open = () => openEmbeddedObjectStore({ directory: dataDirectory, clock: clock.now, baseUrl: () => server.url });
   const [store, peer] = [open(), open()];
   const close = async () => {

@@ -1,6 +1,7 @@
 import type { S3ClientConfig } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createS3ObjectStore, S3_TIMEOUTS } from "../../../functions/aws/s3-object-store.ts";
+import { createS3ObjectStore } from "../../../functions/aws/s3-object-store.ts";
+import { AWS_TIMEOUTS } from "../../../functions/aws/timeouts.ts";
 import type { ObjectStore } from "../../../functions/contract/ports.ts";
 import { createManualClock } from "../../kit/manual-clock.ts";
 import { createTestS3Client, impatience, TEST_BUCKET, TEST_CREDENTIALS } from "../../kit/s3-client.ts";
@@ -99,6 +100,31 @@ describe("an object over the limit", () => {
   });
 });
 
+describe("an object that did not change", () => {
+  test("is told of without a body", async () => {
+    const store = open();
+    const put = await putText(store, "one");
+    server.behave("hang-in-body");
+    expect(await store.getUnless(put.stored ? put.etag : "", "a", { maxBytes: 9 })).toBe("unchanged");
+  });
+
+  test("is told of by a peer that ignores the condition, too, and its connection is closed", async () => {
+    const client = createTestS3Client(server.url);
+    client.middlewareStack.add(
+      (next) => (args) => {
+        Reflect.set(args.input, "IfNoneMatch", undefined);
+        return next(args);
+      },
+      { step: "initialize" },
+    );
+    const store = createS3ObjectStore({ client, bucket: TEST_BUCKET, clock: clock.now });
+    const put = await store.put({ key: "a", bytes: new Uint8Array(MEBI), mediaType: "text/plain" });
+    server.behave("hang-in-body");
+    expect(await store.getUnless(put.stored ? put.etag : "", "a", { maxBytes: 9 })).toBe("unchanged");
+    await expect.poll(() => server.connections()).toBe(0);
+  });
+});
+
 describe("bytes that changed on the way", () => {
   test("are refused by S3 and not stored", async () => {
     const client = createTestS3Client(server.url);
@@ -123,6 +149,7 @@ describe("an error that says nothing about a condition", () => {
     ["put", (store: ObjectStore) => putText(store, "x")],
     ["conditional put", (store: ObjectStore) => putText(store, "x", { type: "absent" })],
     ["get", (store: ObjectStore) => store.get("a", { maxBytes: 9 })],
+    ["get unless", (store: ObjectStore) => store.getUnless('"x"', "a", { maxBytes: 9 })],
     ["delete", (store: ObjectStore) => store.delete("a")],
     ["list", (store: ObjectStore) => store.list("", { limit: 9 })],
   ])("is thrown by %s", async (_, act) => {
@@ -135,6 +162,7 @@ describe("an error that says nothing about a condition", () => {
 
   test.each([
     ["get", (store: ObjectStore) => store.get("a", { maxBytes: 9 })],
+    ["get unless", (store: ObjectStore) => store.getUnless('"x"', "a", { maxBytes: 9 })],
     ["a put where nothing may be", (store: ObjectStore) => putText(store, "x", { type: "absent" })],
     ["a put over a version", (store: ObjectStore) => putText(store, "x", { type: "match", etag: '"x"' })],
   ])("is thrown by %s when the bucket is missing, which is a 404 too", async (_, act) => {
@@ -219,7 +247,7 @@ describe("a peer in trouble", () => {
   );
 
   test("is given up while a function of 28 s that worked for 20 s can still say so", () => {
-    const { connectionTimeout, requestTimeout, socketTimeout, throwOnRequestTimeout } = S3_TIMEOUTS;
+    const { connectionTimeout, requestTimeout, socketTimeout, throwOnRequestTimeout } = AWS_TIMEOUTS;
     expect(3 * Math.max(requestTimeout, connectionTimeout) + socketTimeout).toBeLessThanOrEqual(8000);
     expect(throwOnRequestTimeout).toBe(true);
   });
@@ -233,7 +261,7 @@ describe("a peer in trouble", () => {
     const { requestHandler } = client.config;
     // Every handler of the SDK has it, and the type does not tell.
     expect(Reflect.apply(Reflect.get(requestHandler, "httpHandlerConfigs"), requestHandler, [])).toMatchObject(
-      S3_TIMEOUTS,
+      AWS_TIMEOUTS,
     );
   });
 });
