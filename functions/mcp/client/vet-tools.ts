@@ -1,62 +1,76 @@
-import * as z from "zod";
+import type * as z from "zod";
+import { OfferedTool, type QuarantinedTool } from "../../contract/offered-tool.ts";
+import type { ToolListing } from "../../contract/ports.ts";
 import { toVisible } from "../../contract/printable.ts";
-import { ToolSchema } from "../../contract/tool-schema.ts";
+import { firstCodePoints, utf8ByteCount } from "../../contract/text.ts";
 import { toViolations } from "../../contract/violations.ts";
+import { findUnkeepable } from "./plain-json.ts";
 
 /**
  * A server's list of tools, each judged by itself: one that is broken is set aside with its reason, and the others stay.
  * The same list gives the same answer in any order.
  */
 
-/** As a server describes it (MCP 2026-07-28, `tools/list`). */
-const OfferedTool = z.object({
-  name: z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/, "a name of 1 to 128 of A-Z a-z 0-9 _ . - wanted"),
-  title: z.string().optional(),
-  description: z.string().default(""),
-  inputSchema: ToolSchema,
-  outputSchema: ToolSchema.optional(),
-  annotations: z.record(z.string(), z.unknown()).optional(),
-});
-export type OfferedTool = z.infer<typeof OfferedTool>;
-
-export type QuarantinedTool = {
-  /** As offered, made visible; `(unnamed)` when it is no text. */
-  readonly name: string;
-  readonly reason: string;
+export type DefinitionLimits = {
+  /** Bytes of one definition as JSON: it is stored, compared and shown whole. */
+  readonly maxBytes: number;
+  /** Arrays and objects inside one another. */
+  readonly maxDepth: number;
 };
 
-export type VettedTools = {
-  readonly available: readonly OfferedTool[];
-  readonly quarantined: readonly QuarantinedTool[];
-};
+export const DEFAULT_DEFINITION_LIMITS: DefinitionLimits = { maxBytes: 64 * 1024, maxDepth: 64 };
+
+export type VettedTools = Pick<ToolListing, "tools" | "quarantined">;
 
 const MAX_SHOWN_NAME = 128;
+const MAX_REASON_CODE_POINTS = 500;
+
+type Judged = { readonly name: string } & ({ readonly tool: OfferedTool } | { readonly reason: string });
+
+export type VetOptions = {
+  readonly limits: DefinitionLimits;
+  /** Takes out what was sent to the server in confidence: a list is shown to more people than the credential. */
+  readonly redact: (text: string) => string;
+};
 
 /** Both lists by name. Two tools of one name are both set aside: which of them would be meant cannot be told. */
-export function vetTools(offered: readonly unknown[]): VettedTools {
-  const judged = offered.map((tool) => ({ name: nameOf(tool), parsed: OfferedTool.safeParse(tool) }));
+export function vetTools(offered: readonly unknown[], options: VetOptions): VettedTools {
+  const judged = offered.map((tool) => judge(tool, options));
   const counts = new Map<string, number>();
   for (const { name } of judged) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const available: OfferedTool[] = [];
+  const tools: OfferedTool[] = [];
   const quarantined: QuarantinedTool[] = [];
-  for (const { name, parsed } of judged) {
+  for (const { name, ...verdict } of judged) {
     const twins = counts.get(name) ?? 0;
-    if (!parsed.success) quarantined.push({ name, reason: reasonOf(parsed.error) });
+    if ("reason" in verdict) quarantined.push({ name, reason: verdict.reason });
     else if (twins > 1) quarantined.push({ name, reason: `the name stands ${twins} times in the list` });
-    else available.push(parsed.data);
+    else tools.push(verdict.tool);
   }
-  return { available: available.toSorted(byName), quarantined: quarantined.toSorted(byName) };
+  return { tools: tools.toSorted(byName), quarantined: quarantined.toSorted(byName) };
 }
 
-function nameOf(tool: unknown): string {
+/** What cannot be kept is looked for first: nothing after it may recurse into a definition of unknown depth. */
+function judge(offered: unknown, { limits: { maxBytes, maxDepth }, redact }: VetOptions): Judged {
+  const name = nameOf(offered, redact);
+  const unkeepable = findUnkeepable(offered, { maxDepth });
+  if (unkeepable !== undefined) return { name, reason: unkeepable };
+  const parsed = OfferedTool.safeParse(offered);
+  if (!parsed.success) return { name, reason: reasonOf(parsed.error, redact) };
+  const json = JSON.stringify(parsed.data);
+  if (redact(json) !== json) return { name, reason: "the definition holds a value that was sent to the server" };
+  const bytes = utf8ByteCount(json);
+  if (bytes > maxBytes) return { name, reason: `the definition has ${bytes} bytes, at most ${maxBytes} are allowed` };
+  return { name, tool: parsed.data };
+}
+
+function nameOf(tool: unknown, redact: VetOptions["redact"]): string {
   const name = typeof tool === "object" && tool !== null && "name" in tool ? tool.name : undefined;
-  return typeof name === "string" ? toVisible(name.slice(0, MAX_SHOWN_NAME)) : "(unnamed)";
+  return typeof name === "string" ? toVisible(redact(name).slice(0, MAX_SHOWN_NAME)) : "(unnamed)";
 }
 
-function reasonOf(error: z.ZodError): string {
-  return toViolations(error)
-    .map(({ path, message }) => `${path || "/"}: ${message}`)
-    .join("; ");
+function reasonOf(error: z.ZodError, redact: VetOptions["redact"]): string {
+  const violations = toViolations(error).map(({ path, message }) => `${path || "/"}: ${message}`);
+  return toVisible(firstCodePoints(redact(violations.join("; ")), MAX_REASON_CODE_POINTS));
 }
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {

@@ -1,0 +1,104 @@
+import { Client } from "@modelcontextprotocol/client";
+import type { Fault, Outcome } from "../../contract/fault.ts";
+import type { MCPServerConfig } from "../../contract/mcp-server.ts";
+import { PRODUCT_VERSION } from "../../contract/product.ts";
+import { explainFailure, httpStatusOf } from "./explain-failure.ts";
+import { openTransport, type TransportOptions } from "./open-transport.ts";
+import { withRawResults } from "./raw-results.ts";
+import { createWire, type Wire } from "./wire.ts";
+
+/**
+ * One connection with one server, whichever of the two protocols it speaks. Nothing is offered to the server: no roots,
+ * no sampling, no elicitation. What the SDK would do beside (check results against output schemas, keep lists, list
+ * again by itself) is off: it would refuse what the product judges itself, or hand over a list that is stale.
+ */
+
+export type ConnectOptions = Omit<TransportOptions, "watch"> & {
+  /** Ends the attempt. */
+  readonly signal: AbortSignal;
+  /** Milliseconds after which the attempt has failed in any case. */
+  readonly timeoutMs: number;
+  /** Longest answer in bytes; {@link Connection.allow} raises it. */
+  readonly maxBytes: number;
+  readonly onNotification?: ((method: string, params: Readonly<Record<string, unknown>>) => void) | undefined;
+};
+
+export type Connection = Pick<Wire, "bytesRead" | "trouble" | "allow"> & {
+  readonly client: Client;
+  /** What went wrong, as `SERVER_UNAVAILABLE`; `expired` when the time was up. */
+  explain(error: unknown, options: { readonly expired: boolean }): Fault;
+  /** The server has forgotten the session, as it may: a new one can be opened (MCP 2025-11-25, Streamable HTTP). */
+  hasForgotten(error: unknown): boolean;
+  /** Takes leave, and ends the process of a server that is one. Never rejects. */
+  close(): Promise<void>;
+};
+
+/** Never rejects: `SERVER_UNAVAILABLE` says why there is no connection. */
+export async function connect(options: ConnectOptions): Promise<Outcome<Connection>> {
+  const first = await attempt(options, { probe: true });
+  if (!("endedByProbe" in first)) return first;
+  // Servers of some older SDKs end at any request before `initialize`, the question for the protocol included.
+  return first.endedByProbe ? attempt(options, { probe: false }) : first;
+}
+
+type Failed = { readonly ok: false; readonly fault: Fault; readonly endedByProbe: boolean };
+
+async function attempt(
+  options: ConnectOptions,
+  { probe }: { readonly probe: boolean },
+): Promise<{ readonly ok: true; readonly value: Connection } | Failed> {
+  const { config, secrets, signal, timeoutMs, onNotification } = options;
+  const wire = createWire(options.maxBytes);
+  const { transport, lastWords, takeLeave } = await openTransport({ ...options, watch: wire.watch });
+  const explain: Connection["explain"] = (error, { expired }) =>
+    explainFailure(error, {
+      config,
+      expired,
+      redact: secrets.redact,
+      trouble: wire.trouble(),
+      lastWords: lastWords(),
+    });
+  const client = createClient(probeTimeoutMs(config, timeoutMs));
+  client.fallbackNotificationHandler = async ({ method, params = {} }) => onNotification?.(method, params);
+  const stop = () => void transport.close();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    const timing = { signal, timeout: timeoutMs };
+    await client.connect(withRawResults(transport), probe ? timing : { ...timing, prior: { kind: "legacy" } });
+    signal.throwIfAborted();
+  } catch (error) {
+    await transport.close();
+    const ended = wire.trouble()?.tooLarge === false && config.transport === "stdio";
+    return {
+      ok: false,
+      fault: explain(error, { expired: signal.aborted }),
+      endedByProbe: ended && probe && !signal.aborted,
+    };
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+  const close = async () => {
+    await takeLeave();
+    await client.close().catch(() => undefined);
+    await transport.close();
+  };
+  const hasForgotten = (error: unknown) => transport.sessionId !== undefined && httpStatusOf(error) === 404;
+  return { ok: true, value: { ...wire, client, explain, hasForgotten, close } };
+}
+
+function createClient(probeMs: number): Client {
+  return new Client(
+    { name: "skillbroker", version: PRODUCT_VERSION },
+    {
+      capabilities: {},
+      versionNegotiation: { mode: "auto", probe: { timeoutMs: probeMs } },
+      inputRequired: { autoFulfill: false },
+    },
+  );
+}
+
+/** Silence over a pipe is the way of some older servers, and half of the time is left for asking them in their way. */
+function probeTimeoutMs(config: MCPServerConfig, timeoutMs: number): number {
+  return config.transport === "stdio" ? timeoutMs / 2 : timeoutMs;
+}

@@ -1,0 +1,108 @@
+import { Fault, type Outcome, refuse, succeed } from "../../contract/fault.ts";
+import type { MCPServerConfig } from "../../contract/mcp-server.ts";
+import type { Clock, ReadSecret, ToolListing } from "../../contract/ports.ts";
+import { quoted } from "../../contract/printable.ts";
+import { type Connection, connect } from "./connect.ts";
+import { type Deadline, unlessAborted } from "./deadline.ts";
+import { type FetchPage, type ListLimits, listTools } from "./list-tools.ts";
+import { RawResult, rawOf } from "./raw-results.ts";
+import { resolveSecrets, type ServerSecrets } from "./resolve-secrets.ts";
+
+/** A connection with a server, and the list that the server gave over it. */
+
+/** What every connection is opened with. */
+export type Peers = {
+  readonly servers: readonly MCPServerConfig[];
+  readonly readSecret: ReadSecret;
+  readonly clock: Clock;
+  readonly limits: ListLimits;
+  /** Most files that one answer may hold. */
+  readonly maxFiles: number;
+  /** A signal that aborts after so many milliseconds, which are at most 2,147,483,647. */
+  readonly abortAfter: (milliseconds: number) => AbortSignal;
+};
+
+export type Listed = {
+  readonly connection: Connection;
+  readonly listing: ToolListing;
+  readonly redact: ServerSecrets["redact"];
+};
+
+/** Milliseconds for a farewell, or for a process to end by itself, as far as the deadline leaves them. */
+export const GRACE_MS = 500;
+
+/** What a request may take beyond its deadline: the signal ends it, and must not find that the SDK was first. */
+export const SLACK_MS = 1_000;
+
+/** Throws for a server that is not declared, which no configuration can have asked for. */
+export function findServer(name: string, { servers }: Peers): MCPServerConfig {
+  const server = servers.find((each) => each.name === name);
+  if (server === undefined) throw new Error(`no MCP server ${quoted(name)} is declared`);
+  return server;
+}
+
+/** `SERVER_UNAVAILABLE`, with the name of the server, when there is no connection or no list. */
+export async function openListed(config: MCPServerConfig, peers: Peers, deadline: Deadline): Promise<Outcome<Listed>> {
+  const secrets = await unlessAborted(resolveSecrets(config, peers.readSecret), deadline.signal);
+  if (secrets === undefined) return ofServer(config, refuse("SERVER_UNAVAILABLE", "its secrets were not read in time"));
+  if (!secrets.ok) return ofServer(config, secrets);
+  const opening = { config, peers, deadline, secrets: secrets.value };
+  const first = await attempt(opening);
+  // A server may forget a session at any time, and answers are then had from a new one. Once: it may forget all of them.
+  const second = first.ok || !first.forgotten ? first : await attempt(opening);
+  return ofServer(config, second);
+}
+
+type Opening = {
+  readonly config: MCPServerConfig;
+  readonly peers: Peers;
+  readonly deadline: Deadline;
+  readonly secrets: ServerSecrets;
+};
+
+type Attempt =
+  | { readonly ok: true; readonly value: Listed }
+  | { readonly ok: false; readonly fault: Fault; readonly forgotten: boolean };
+
+async function attempt({ config, peers, deadline, secrets }: Opening): Promise<Attempt> {
+  const { limits } = peers;
+  const { redact } = secrets;
+  const connected = await connect({
+    config,
+    secrets,
+    signal: deadline.signal,
+    timeoutMs: deadline.remainingMs() + SLACK_MS,
+    maxBytes: limits.maxBytes,
+    graceMs: () => Math.min(GRACE_MS, deadline.remainingMs()),
+    stream: undefined,
+  });
+  if (!connected.ok) return { ...connected, forgotten: false };
+  const connection = connected.value;
+  let forgotten = false;
+  const fetchPage: FetchPage = async (cursor) => {
+    const before = connection.bytesRead();
+    try {
+      const request = { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) };
+      const result = await connection.client.request(request, RawResult, requestOptions(deadline));
+      return succeed({ result: rawOf(result), bytes: connection.bytesRead() - before });
+    } catch (error) {
+      forgotten = connection.hasForgotten(error);
+      return { ok: false, fault: connection.explain(error, { expired: deadline.signal.aborted }) };
+    }
+  };
+  const listing = await listTools(fetchPage, { limits, redact });
+  if (listing.ok) return { ok: true, value: { connection, redact, listing: listing.value } };
+  await connection.close();
+  return { ...listing, forgotten };
+}
+
+export function requestOptions({ signal, remainingMs }: Deadline): { signal: AbortSignal; timeout: number } {
+  return { signal, timeout: remainingMs() + SLACK_MS };
+}
+
+/** A server that fails is named. */
+export function ofServer<T>({ name }: MCPServerConfig, outcome: Outcome<T>): Outcome<T> {
+  if (outcome.ok || outcome.fault.code !== "SERVER_UNAVAILABLE") return outcome;
+  const { code, message, cause } = outcome.fault;
+  return { ok: false, fault: new Fault(code, `server ${quoted(name)}: ${message}`, { cause }) };
+}

@@ -1,0 +1,73 @@
+import { type Outcome, refuse, succeed } from "../../contract/fault.ts";
+import { type MCPServerConfig, type SecretReference, secretsIn, withSecrets } from "../../contract/mcp-server.ts";
+import type { ReadSecret } from "../../contract/ports.ts";
+
+/**
+ * The headers or environment of a server with its secrets in place. The values leave this folder on the wire only: what
+ * a server says back is passed through `redact` before anyone reads it.
+ */
+export type ServerSecrets = {
+  /** Headers of a server over HTTP, variables of one over stdio; by name. */
+  readonly values: ReadonlyMap<string, string>;
+  readonly redact: (text: string) => string;
+};
+
+/** `SERVER_UNAVAILABLE` that names the reference, never a value, when a secret cannot be had or cannot be sent. */
+export async function resolveSecrets(config: MCPServerConfig, readSecret: ReadSecret): Promise<Outcome<ServerSecrets>> {
+  const texts = textsOf(config);
+  const secrets = new Map<string, string>();
+  for (const reference of [...texts.values()].flatMap(secretsIn)) {
+    const name = nameOf(reference);
+    if (secrets.has(name)) continue;
+    const value = await read(reference, readSecret);
+    if (!value.ok) return value;
+    secrets.set(name, value.value);
+  }
+  const values = new Map<string, string>();
+  for (const [name, text] of texts) {
+    const value = withSecrets(text, (reference) => secrets.get(nameOf(reference)) ?? "");
+    // What fetch and spawn say of a value that they refuse quotes it.
+    if (!isSendable(value, config.transport)) return refuseUnsendable(name, text);
+    values.set(name, value);
+  }
+  return succeed({ values, redact: createRedactor([...secrets.values()]) });
+}
+
+/** What of a configuration may name secrets, by the header or variable that it stands in. */
+export function textsOf(config: MCPServerConfig): ReadonlyMap<string, string> {
+  return config.transport === "http" ? config.headers : config.env;
+}
+
+/** As it is written in `mcp.json`. */
+export function nameOf({ store, name }: SecretReference): string {
+  return `\${${store}:${name}}`;
+}
+
+async function read(reference: SecretReference, readSecret: ReadSecret): Promise<Outcome<string>> {
+  try {
+    return await readSecret(reference);
+  } catch (error) {
+    return refuse("SERVER_UNAVAILABLE", `the secret ${nameOf(reference)} cannot be read`, { cause: error });
+  }
+}
+
+/** White space at the ends is what `fetch` takes off a header itself, and what a secret's file tends to end in. */
+function isSendable(value: string, transport: MCPServerConfig["transport"]): boolean {
+  return transport === "http" ? /^[\t\x20-\x7e]*$/.test(value.trim()) : !value.includes("\0");
+}
+
+function refuseUnsendable(name: string, text: string): Outcome<never> {
+  const references = secretsIn(text).map(nameOf).join(" and ");
+  return refuse("SERVER_UNAVAILABLE", `"${name}" holds a character that cannot be sent; look at ${references}`);
+}
+
+/** A shorter text keeps no secret, and replacing it would garble what is said: "true" is a word of every definition. */
+const MIN_REDACTED_LENGTH = 8;
+
+/** Replaces each of the texts wherever it stands, the longest first, since one may be a part of another. */
+export function createRedactor(secrets: readonly string[]): (text: string) => string {
+  const hidden = [...new Set(secrets.flatMap((secret) => [secret, secret.trim()]))]
+    .filter((secret) => secret.length >= MIN_REDACTED_LENGTH)
+    .toSorted((a, b) => b.length - a.length);
+  return (text) => hidden.reduce((rest, secret) => rest.replaceAll(secret, "[secret]"), text);
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest";
+import { refuse, succeed } from "../../../../functions/contract/fault.ts";
+import type { MCPServerConfig } from "../../../../functions/contract/mcp-server.ts";
+import type { ReadSecret } from "../../../../functions/contract/ports.ts";
+import { createRedactor, resolveSecrets } from "../../../../functions/mcp/client/resolve-secrets.ts";
+import "../../../kit/to-fail.ts";
+
+const overHttp = (headers: Readonly<Record<string, string>>): MCPServerConfig => ({
+  name: "s1",
+  transport: "http",
+  url: "https://mcp.example.test",
+  headers: new Map(Object.entries(headers)),
+});
+const overStdio = (env: Readonly<Record<string, string>>): MCPServerConfig => ({
+  name: "s1",
+  transport: "stdio",
+  command: "mcp",
+  args: [],
+  env: new Map(Object.entries(env)),
+});
+/** As a configuration names a secret. */
+const A = `\${${"env:A"}}`;
+const B = `\${${"ssm:/b"}}`;
+
+const reading =
+  (secrets: Readonly<Record<string, string>>): ReadSecret =>
+  async ({ name }) => {
+    const value = secrets[name];
+    return value === undefined ? refuse("SERVER_UNAVAILABLE", `the secret ${name} is not set`) : succeed(value);
+  };
+
+describe("the values of a server", () => {
+  test("hold the secrets that they name, each read once", async () => {
+    const asked: string[] = [];
+    const readSecret: ReadSecret = async ({ store, name }) => {
+      asked.push(`${store}:${name}`);
+      return succeed(`<${name}>`);
+    };
+    const headers = { Authorization: `Bearer ${A}`, "x-two": `${A}/${B}`, plain: "text" };
+    const resolved = await resolveSecrets(overHttp(headers), readSecret);
+    expect(resolved.ok && Object.fromEntries(resolved.value.values)).toEqual({
+      Authorization: "Bearer <A>",
+      "x-two": "<A>/</b>",
+      plain: "text",
+    });
+    expect(asked).toEqual(["env:A", "ssm:/b"]);
+  });
+
+  test("are variables of a server that is a process", async () => {
+    const resolved = await resolveSecrets(overStdio({ TOKEN: A }), reading({ A: "line\nline" }));
+    expect(resolved.ok && resolved.value.values.get("TOKEN")).toBe("line\nline");
+  });
+
+  test("cannot be had when a secret is missing, which is named", async () => {
+    const resolved = await resolveSecrets(overHttp({ Authorization: `Bearer ${A}` }), reading({}));
+    expect(resolved).toFail("SERVER_UNAVAILABLE");
+    expect(resolved).toMatchObject({ fault: { message: "the secret A is not set" } });
+  });
+
+  test("cannot be had when reading a secret throws, and what was thrown is not told", async () => {
+    const readSecret: ReadSecret = () => Promise.reject(new Error("token hunter-2"));
+    const resolved = await resolveSecrets(overHttp({ Authorization: B }), readSecret);
+    expect(resolved).toFail("SERVER_UNAVAILABLE");
+    expect(resolved).toMatchObject({ fault: { message: `the secret ${B} cannot be read` } });
+  });
+
+  test.each([
+    ["a line break inside a header", overHttp({ Authorization: `Bearer ${A}` }), "hunter-2\r\nx-evil: 1"],
+    ["a letter that no header carries", overHttp({ Authorization: `Bearer ${A}` }), "hunter-2é"],
+    ["a NUL in a variable", overStdio({ Authorization: A }), "hunter-2\0"],
+  ])("are refused for %s without being quoted", async (_, config, secret) => {
+    const resolved = await resolveSecrets(config, reading({ A: secret }));
+    expect(resolved).toMatchObject({
+      fault: { message: `"Authorization" holds a character that cannot be sent; look at ${A}` },
+    });
+  });
+
+  test("may end in a line break, as files with secrets do", async () => {
+    const resolved = await resolveSecrets(overHttp({ Authorization: `Bearer ${A}` }), reading({ A: "hunter-2\n" }));
+    expect(resolved).toMatchObject({ ok: true });
+    expect(resolved.ok && resolved.value.redact("got hunter-2\n, hunter-2")).toBe("got [secret], [secret]");
+  });
+
+  test("that name no secret are none: they are written in the configuration for all to see", async () => {
+    const resolved = await resolveSecrets(overHttp({ "x-tenant": "acme-corporation" }), reading({}));
+    expect(resolved.ok && resolved.value.redact("acme-corporation")).toBe("acme-corporation");
+  });
+});
+
+describe("redacting", () => {
+  test("hides each text wherever it stands, the longer before the one inside it", () => {
+    const redact = createRedactor(["abcdefgh", "xx abcdefgh yy"]);
+    expect(redact("abcdefgh-xx abcdefgh yy-abcdefghabcdefgh")).toBe("[secret]-[secret]-[secret][secret]");
+  });
+
+  test("hides a text of eight characters, and none of seven", () => {
+    expect(createRedactor(["abcdefgh", "stuvwxy"])("abcdefgh stuvwxy")).toBe("[secret] stuvwxy");
+  });
+
+  test("takes no text for a pattern", () => {
+    expect(createRedactor(["a.*b$&(c)"])("a.*b$&(c) axxb")).toBe("[secret] axxb");
+  });
+});
