@@ -1,0 +1,83 @@
+import { readPublished } from "../catalog/published-catalog.ts";
+import type { Fault, Outcome } from "../contract/fault.ts";
+import { refuse, succeed } from "../contract/fault.ts";
+import { parseStrictJson } from "../contract/json.ts";
+import { RefreshMessage } from "../contract/notification.ts";
+import type { FailedMessages, ReceivedMessage } from "../contract/ports.ts";
+import type { RefreshCause } from "../contract/refresh.ts";
+import { toViolations } from "../contract/violations.ts";
+import { type DebounceRules, decide } from "./debounce.ts";
+import { readDebounceRecord } from "./debounce-store.ts";
+import { type RefreshContext, refreshServers } from "./refresh-servers.ts";
+import { checkServer } from "./take-notifications.ts";
+
+/** From the refresh queue to a published catalog. */
+
+export type TakeRefreshContext = RefreshContext & { readonly rules: DebounceRules };
+
+const MAX_DEPTH = 8;
+
+type Incoming = { readonly id: string; readonly receivedAt: number; readonly message: RefreshMessage };
+
+/**
+ * The messages of one server one after another: they were received together, so the first fetch answers them all. Those
+ * of others at the same time, so that a slow server holds nobody up.
+ */
+export async function takeRefreshes(
+  messages: readonly ReceivedMessage[],
+  context: TakeRefreshContext,
+): Promise<FailedMessages> {
+  const failed = new Map<string, Fault>();
+  const byServer = new Map<string, Incoming[]>();
+  for (const { id, body, firstReceivedAt } of messages) {
+    const message = readMessage(body, context);
+    if (!message.ok) {
+      failed.set(id, message.fault);
+      continue;
+    }
+    const { server } = message.value;
+    const incoming = { id, receivedAt: firstReceivedAt, message: message.value };
+    byServer.set(server, [...(byServer.get(server) ?? []), incoming]);
+  }
+  const takeAll = async (incoming: readonly Incoming[]) => {
+    for (const each of incoming) {
+      const taken = await take(each, context);
+      if (!taken.ok) failed.set(each.id, taken.fault);
+    }
+  };
+  await Promise.all([...byServer.values()].map(takeAll));
+  return failed;
+}
+
+async function take({ receivedAt, message }: Incoming, context: TakeRefreshContext): Promise<Outcome<null>> {
+  const { server, bucket, sources } = message;
+  const { store, rules, log } = context;
+  try {
+    const [record, published] = await Promise.all([readDebounceRecord(store, server), readPublished(store)]);
+    const entry = published?.record.servers.find(({ name }) => name === server);
+    const decision = decide({ bucket, receivedAt, record, coveredUntil: entry?.covered_until ?? 0 }, rules);
+    log("info", "refresh message", { server, bucket, decision });
+    if (decision !== "fetch") return succeed(null);
+    const order = { servers: [server], cause: toCause(sources), coveredUntil: receivedAt, dryRun: false };
+    const refreshed = await refreshServers(order, context);
+    return refreshed.ok ? succeed(null) : refreshed;
+  } catch (error) {
+    return refuse("DEFECT", `the refresh of ${server} failed`, { cause: error });
+  }
+}
+
+function toCause(sources: RefreshMessage["sources"]): RefreshCause["type"] {
+  if (sources.includes("caller")) return "notification";
+  return sources.includes("watch") ? "watch" : "schedule";
+}
+
+function readMessage(body: string, { installed }: TakeRefreshContext): Outcome<RefreshMessage> {
+  const json = parseStrictJson(body, { maxDepth: MAX_DEPTH });
+  if (!json.ok) return json;
+  const parsed = RefreshMessage.safeParse(json.value);
+  if (!parsed.success) {
+    const [first] = toViolations(parsed.error);
+    return refuse("REQUEST_INVALID", `the message is not valid: ${first?.path || "/"} ${first?.message}`);
+  }
+  return checkServer(parsed.data.server, new Set(installed.servers.map(({ name }) => name))) ?? succeed(parsed.data);
+}
