@@ -3,8 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { buildSync } from "esbuild";
-import { BUNDLING, bundleHttpFunction } from "../cdk/bundle.ts";
-import { toEnvironment } from "../cdk/deploy-settings.ts";
+import { BUNDLING, bundleFunctions } from "../cdk/bundle.ts";
+import { toEnvironments } from "../cdk/deploy-settings.ts";
+import { NO_SERVERS } from "../cdk/mcp-servers.ts";
 import { verifySkills } from "../cdk/verified-skills.ts";
 import { OperatorSettings } from "../functions/contract/settings.ts";
 
@@ -47,8 +48,9 @@ function writeEmpty(): string {
 
 async function bundleWhole(): Promise<string> {
   const skills = verifySkills({ root: resolve(root, "skills") });
-  const whole = await bundleHttpFunction({ root, skills, directory: join(directory, "whole") });
-  return join(whole.directory, "index.mjs");
+  const options = { root, skills, servers: NO_SERVERS, directory: join(directory, "whole") };
+  const { http } = await bundleFunctions(options);
+  return join(http.directory, "index.mjs");
 }
 
 function bundlePart(part: string): string {
@@ -75,7 +77,12 @@ function measureRatios(modules: ReadonlyMap<string, string>): ReadonlyMap<string
 /** From spawn to exit. */
 function startMs(path: string): number {
   const settings = OperatorSettings.parse({ tools: ["local"] });
-  const env = { ...toEnvironment(settings), BUCKET_NAME: "bench", AWS_REGION: "eu-central-1" };
+  const env = {
+    ...toEnvironments(settings).http,
+    BUCKET_NAME: "bench",
+    NOTIFICATIONS_QUEUE_URL: "https://sqs.eu-central-1.amazonaws.com/123456789012/bench",
+    AWS_REGION: "eu-central-1",
+  };
   const started = performance.now();
   const { status, stderr } = spawnSync(process.execPath, [path], { env, encoding: "utf8" });
   if (status !== 0) throw new Error(`${path}: ${stderr}`);

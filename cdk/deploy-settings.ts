@@ -1,5 +1,5 @@
 import { loadPolicy } from "../functions/broker/operator-policy.ts";
-import type { HttpEnv } from "../functions/contract/env.ts";
+import { HttpEnv, NotifyEnv, ReconcileEnv, RefreshEnv } from "../functions/contract/env.ts";
 import { Fault, type Outcome, refuse, type Violation } from "../functions/contract/fault.ts";
 import { LimitsInput, operatorLimits } from "../functions/contract/limits.ts";
 import { OperatorSettings, parseSettings } from "../functions/contract/settings.ts";
@@ -9,8 +9,8 @@ import { MAX_JOB_TIMEOUT_MS } from "./timeouts.ts";
 
 /** Lambda takes 4 KiB for all names and values together. */
 const MAX_ENVIRONMENT_BYTES = 4096;
-/** A bucket's name is known only while deploying. */
-const MAX_BUCKET_NAME_BYTES = 63;
+/** Bytes at most of what is known only while deploying: the name of a bucket, the addresses of queues. */
+const PLACES = { BUCKET_NAME: 63, NOTIFICATIONS_QUEUE_URL: 160, REFRESH_QUEUE_URL: 160 } as const;
 
 /** Every mistake together, in the message as a list and in the violations by JSON Pointer. */
 export function parseDeploySettings(context: Readonly<Record<string, unknown>>): Outcome<OperatorSettings> {
@@ -23,14 +23,38 @@ export function parseDeploySettings(context: Readonly<Record<string, unknown>>):
   return refuse("REQUEST_INVALID", `the settings in cdk.json "context" are not valid:\n${lines}`, { violations });
 }
 
-/** The environment that the settings make, but for the bucket. */
-export function toEnvironment({ tools, limits, auth, artifactDays }: OperatorSettings) {
+/** Names of the bucket and the queues, which the stack adds. */
+type Place = keyof typeof PLACES;
+type Chosen<Env> = Readonly<Record<Exclude<keyof Env, Place>, string>>;
+export type Environments = {
+  readonly http: Chosen<HttpEnv>;
+  readonly notify: Chosen<NotifyEnv>;
+  readonly refresh: Chosen<RefreshEnv>;
+  readonly reconcile: Chosen<ReconcileEnv>;
+};
+
+/** What the settings say to each function. */
+export function toEnvironments(settings: OperatorSettings): Environments {
+  const APPROVED_TOOLS = JSON.stringify(settings.tools);
+  const DEBOUNCE_SECONDS = String(settings.debounceSeconds);
+  const MAX_LIST_AGE_SECONDS = String(settings.maxListAgeSeconds);
   return {
-    APPROVED_TOOLS: JSON.stringify(tools),
-    LIMITS: JSON.stringify(limits),
-    AUTH: auth,
-    ARTIFACT_DAYS: String(artifactDays),
-  } satisfies Record<Exclude<keyof HttpEnv, "BUCKET_NAME">, string>;
+    http: {
+      APPROVED_TOOLS,
+      LIMITS: JSON.stringify(settings.limits),
+      AUTH: settings.auth,
+      ARTIFACT_DAYS: String(settings.artifactDays),
+      MAX_LIST_AGE_SECONDS,
+    },
+    notify: { DEBOUNCE_SECONDS },
+    refresh: {
+      APPROVED_TOOLS,
+      DEBOUNCE_SECONDS,
+      LONGEST_WAIT_SECONDS: String(settings.longestWaitSeconds),
+      MAX_LIST_AGE_SECONDS,
+    },
+    reconcile: { RECONCILE_SECONDS: String(settings.reconcileSeconds) },
+  };
 }
 
 /** Read by the function's own code: an approval that it cannot read would stop it at every cold start. */
@@ -62,9 +86,25 @@ function findTimeoutProblems(limits: unknown): readonly Violation[] {
 }
 
 function findEnvironmentProblems(settings: OperatorSettings): readonly Violation[] {
-  const entries = Object.entries(toEnvironment(settings)).flat().join("");
-  const bytes = Buffer.byteLength(entries) + "BUCKET_NAME".length + MAX_BUCKET_NAME_BYTES;
-  if (bytes <= MAX_ENVIRONMENT_BYTES) return [];
-  const message = `make ${bytes} bytes of environment with the limits, a function takes ${MAX_ENVIRONMENT_BYTES}`;
-  return [{ path: "/tools", message }];
+  const { http, notify, refresh, reconcile } = toEnvironments(settings);
+  const sizes = [
+    { name: "http", bytes: byteCount(http, HttpEnv) },
+    { name: "notify", bytes: byteCount(notify, NotifyEnv) },
+    { name: "refresh", bytes: byteCount(refresh, RefreshEnv) },
+    { name: "reconcile", bytes: byteCount(reconcile, ReconcileEnv) },
+  ];
+  const tooLarge = sizes.filter(({ bytes }) => bytes > MAX_ENVIRONMENT_BYTES);
+  if (tooLarge.length === 0) return [];
+  const told = tooLarge.map(({ name, bytes }) => `${bytes} bytes of environment for ${name}`).join(" and ");
+  return [
+    { path: "/tools", message: `make ${told} with the other settings, a function takes ${MAX_ENVIRONMENT_BYTES}` },
+  ];
+}
+
+function byteCount(chosen: Readonly<Record<string, string>>, { shape }: { readonly shape: object }): number {
+  const places = Object.entries(PLACES).filter(([name]) => name in shape);
+  return places.reduce(
+    (sum, [name, bytes]) => sum + name.length + bytes,
+    Buffer.byteLength(Object.entries(chosen).flat().join("")),
+  );
 }

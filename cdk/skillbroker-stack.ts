@@ -1,24 +1,32 @@
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
-import type { OperatorSettings } from "../functions/contract/settings.ts";
 import { ArtifactBucket } from "./constructs/artifact-bucket.ts";
-import { HttpFunction } from "./constructs/http-function.ts";
+import { addHttpFunction } from "./constructs/http-function.ts";
 import { JobApi } from "./constructs/job-api.ts";
+import { RefreshPath } from "./constructs/refresh-path.ts";
+import { RefreshQueues } from "./constructs/refresh-queues.ts";
+import type { ServiceParts } from "./constructs/service-function.ts";
 
-export type SkillBrokerStackProps = StackProps & {
-  readonly settings: OperatorSettings;
-  /** Directory of the bundle for the HTTP function. */
-  readonly httpCode: string;
-};
+export type SkillBrokerStackProps = StackProps & Pick<ServiceParts, "settings" | "bundles" | "servers">;
 
 /** The whole service. It reads neither account nor region, so that it can be synthesised anywhere. */
 export class SkillBrokerStack extends Stack {
-  constructor(scope: Construct, id: string, { settings, httpCode, ...props }: SkillBrokerStackProps) {
+  constructor(scope: Construct, id: string, { settings, bundles, servers, ...props }: SkillBrokerStackProps) {
     super(scope, id, { description: "skillbroker: runs approved, digest-pinned skills as jobs", ...props });
     const store = new ArtifactBucket(this, "Store", settings);
-    const { handler } = new HttpFunction(this, "Http", { settings, code: httpCode, store });
+    const queues = new RefreshQueues(this, "Queues", settings);
+    const parts = { settings, bundles, servers, store, queues };
+    const { handler } = addHttpFunction(this, "Http", parts);
+    new RefreshPath(this, "RefreshPath", parts);
     const { url } = new JobApi(this, "Api", { handler, auth: settings.auth });
-    new CfnOutput(this, "ApiUrl", { value: url, description: "address of the HTTP API" });
-    new CfnOutput(this, "BucketName", { value: store.bucket.bucketName, description: "where artifacts and jobs are" });
+    const outputs = {
+      ApiUrl: { value: url, description: "address of the HTTP API" },
+      BucketName: { value: store.bucket.bucketName, description: "where artifacts and jobs are" },
+      NotificationsQueueUrl: {
+        value: queues.notifications.queueUrl,
+        description: "where notifications go that do not come over HTTP",
+      },
+    };
+    for (const [name, output] of Object.entries(outputs)) new CfnOutput(this, name, output);
   }
 }

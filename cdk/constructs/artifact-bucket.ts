@@ -2,11 +2,19 @@ import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from "aws-cdk-lib/aws-s3";
 import { Construct } from "constructs";
-import { ARTIFACTS_PREFIX, JOBS_PREFIX, toLifecycle } from "../../functions/contract/store-layout.ts";
+import {
+  ARTIFACTS_PREFIX,
+  CATALOG_KEY,
+  DEBOUNCE_PREFIX,
+  JOBS_PREFIX,
+  toLifecycle,
+} from "../../functions/contract/store-layout.ts";
+import type { FunctionName } from "../entry-points.ts";
 
 /**
- * Artifacts and job records. Nobody reaches them but the function and whoever holds a link that it signed; files go
- * away by themselves, and deleting the stack deletes nobody's files.
+ * Artifacts, job records, the published catalog and what the debounce remembers. Nobody reaches them but the functions
+ * and whoever holds a link that one of them signed; files go away by themselves, and deleting the stack deletes nobody's
+ * files.
  */
 export class ArtifactBucket extends Construct {
   readonly bucket: Bucket;
@@ -31,29 +39,44 @@ export class ArtifactBucket extends Construct {
     });
   }
 
-  /** What the job store does and nothing else: records are written anew, never deleted. */
-  accessStatements(): readonly PolicyStatement[] {
+  /** No more than the keys given: each function has its own. */
+  toStatements({ read, write = [], remove = [] }: StoreAccess): readonly PolicyStatement[] {
     const { bucket } = this;
-    const prefixes = [ARTIFACTS_PREFIX, JOBS_PREFIX].map((prefix) => `${prefix}*`);
+    const allow = (action: string, keys: readonly string[]) =>
+      keys.length === 0
+        ? []
+        : [new PolicyStatement({ actions: [action], resources: keys.map((key) => bucket.arnForObjects(key)) })];
     return [
-      new PolicyStatement({
-        sid: "ReadAndWriteObjects",
-        actions: ["s3:GetObject", "s3:PutObject"],
-        resources: prefixes.map((prefix) => bucket.arnForObjects(prefix)),
-      }),
-      new PolicyStatement({
-        sid: "DeleteArtifacts",
-        actions: ["s3:DeleteObject"],
-        resources: [bucket.arnForObjects(`${ARTIFACTS_PREFIX}*`)],
-      }),
+      ...allow("s3:GetObject", read),
+      ...allow("s3:PutObject", write),
+      ...allow("s3:DeleteObject", remove),
       new PolicyStatement({
         sid: "ListObjects",
         actions: ["s3:ListBucket"],
         resources: [bucket.bucketArn],
         // S3 answers 404 for a missing object only to who may list, otherwise 403. A request for one object need not
         // carry a prefix, so the condition holds where there is none.
-        conditions: { StringLikeIfExists: { "s3:prefix": prefixes } },
+        conditions: { StringLikeIfExists: { "s3:prefix": read } },
       }),
     ];
   }
 }
+
+/** Keys in the bucket, `*` at the end for all that begin so. */
+export type StoreAccess = {
+  readonly read: readonly string[];
+  readonly write?: readonly string[];
+  readonly remove?: readonly string[];
+};
+
+const ARTIFACTS = `${ARTIFACTS_PREFIX}*`;
+const JOBS = `${JOBS_PREFIX}*`;
+const DEBOUNCE = `${DEBOUNCE_PREFIX}*`;
+
+/** What each function does to the store: records are written anew, never deleted. */
+export const STORE_ACCESS: Readonly<Record<FunctionName, StoreAccess>> = {
+  http: { read: [ARTIFACTS, JOBS, CATALOG_KEY], write: [ARTIFACTS, JOBS, CATALOG_KEY], remove: [ARTIFACTS] },
+  notify: { read: [DEBOUNCE], write: [DEBOUNCE] },
+  refresh: { read: [CATALOG_KEY, DEBOUNCE], write: [CATALOG_KEY] },
+  reconcile: { read: [CATALOG_KEY] },
+};

@@ -1,64 +1,111 @@
 import { createArgumentChecker } from "../broker/argument-schema.ts";
 import { createInProcessRunner } from "../broker/in-process-runner.ts";
-import { buildCatalog, toHealthReport } from "../catalog/catalog.ts";
+import { type Installation, toCatalog, toHealthReport } from "../catalog/catalog.ts";
+import { createCatalogReader } from "../catalog/published-catalog.ts";
 import { toSkillDetail, toSkillSummaries } from "../catalog/skill-views.ts";
 import { toModelTools, toToolGroups } from "../catalog/tool-views.ts";
 import type { SkillBrokerApi } from "../contract/api.ts";
 import { Fault, type Outcome, succeed } from "../contract/fault.ts";
 import { type LimitsInput, operatorLimits } from "../contract/limits.ts";
-import type { Clock, Log, ObjectStore, RandomBytes } from "../contract/ports.ts";
-import { HANDLERS, SKILL_HANDLERS } from "../handlers/table.ts";
+import type { Notification } from "../contract/notification.ts";
+import type { Clock, EventQueue, Log, ObjectStore, RandomBytes, ToolSource } from "../contract/ports.ts";
+import type { RefreshReport, RefreshRequest } from "../contract/refresh.ts";
+import { HANDLERS } from "../handlers/table.ts";
 import { deleteArtifact, linkArtifact, listJobs, reportJob, toReport } from "../job/report-job.ts";
 import { runJob } from "../job/run-job.ts";
-import { loadRepositories } from "../repository/load.ts";
-import type { Pins } from "../repository/pins.ts";
+import { refreshServers } from "../refresh/refresh-servers.ts";
+import { toRefreshReport } from "../refresh/report.ts";
+import { checkServer } from "../refresh/take-notifications.ts";
 
 /** Puts the use cases together over adapters that the entry point chose: the same in the cloud and on one machine. */
 
 export type ApiOptions = {
+  readonly installed: Installation;
   readonly store: ObjectStore;
+  readonly notifications: EventQueue;
+  readonly toolSource: ToolSource;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly log: Log;
-  /** Directory that holds the repositories. */
-  readonly skillsRoot: string;
-  /** Throws `SkillError` when the pins cannot be read; every repository is then refused, the service stays up. */
-  readonly pins: () => Pins;
-  /** Names of the repositories wanted; undefined for all. */
-  readonly repositories?: readonly string[] | undefined;
-  readonly approvals: readonly string[];
   readonly limits: LimitsInput;
   readonly artifactDays: number;
+  readonly maxListAgeMs: number;
+  /** For one server's list, when a refresh was asked for. */
+  readonly listTimeoutMs: number;
+  /** For all lists together. */
+  readonly refreshTimeoutMs: number;
 };
 
-/** Reads and verifies the repositories once. Throws only for a bad deploy. */
 export function createApi(options: ApiOptions): SkillBrokerApi {
-  const { store, clock, randomBytes, log, artifactDays } = options;
-  const repositories = loadRepositories({
-    root: options.skillsRoot,
-    pins: options.pins,
-    handlers: SKILL_HANDLERS,
-    wanted: options.repositories,
-  });
-  const catalog = buildCatalog({ repositories, approvals: options.approvals, log });
+  const { store, clock, randomBytes, log, artifactDays, toolSource } = options;
+  const catalogs = createCatalogReader(options);
   const runner = createInProcessRunner(HANDLERS, clock);
   const limits = operatorLimits(options.limits);
-  const running = { catalog, store, runner, checkArguments: createArgumentChecker(), limits, clock, randomBytes, log };
+  const openSession = () => toolSource.openSession();
+  const running = {
+    store,
+    runner,
+    openSession,
+    checkArguments: createArgumentChecker(),
+    limits,
+    clock,
+    randomBytes,
+    log,
+  };
   const reporting = { store, clock, artifactDays };
   return {
-    getHealth: () => toHealthReport(catalog),
-    listTools: ({ format }) => (format === undefined ? toToolGroups(catalog) : toModelTools(catalog, format)),
-    listSkills: () => toSkillSummaries(catalog),
-    getSkill: (name) => caught(() => toSkillDetail(name, catalog)),
+    getHealth: async () => toHealthReport(await catalogs.current(), clock()),
+    listTools: async ({ format }) => {
+      const catalog = await catalogs.current();
+      return format === undefined ? toToolGroups(catalog) : toModelTools(catalog, format);
+    },
+    listSkills: async () => toSkillSummaries(await catalogs.current()),
+    getSkill: async (name) => {
+      const catalog = await catalogs.current();
+      return caught(() => toSkillDetail(name, catalog));
+    },
     runJob: async (owner, request) => {
-      const ran = await runJob(owner, request, running);
+      // Held for the whole job: what is published meanwhile is for the next one.
+      const catalog = await catalogs.current();
+      const ran = await runJob(owner, request, { ...running, catalog });
       return ran.ok ? succeed(await toReport(ran.value, reporting)) : ran;
     },
     listJobs: (owner, query) => listJobs(owner, query, reporting),
     getJob: (owner, jobId) => reportJob(owner, jobId, reporting),
     linkArtifact: (owner, jobId, artifactId) => linkArtifact(owner, jobId, artifactId, reporting),
     deleteArtifact: (owner, jobId, artifactId) => deleteArtifact(owner, jobId, artifactId, reporting),
+    notify: (notification) => notify(notification, options),
+    getLatestRefresh: async () => toRefreshReport(await catalogs.current(), { now: clock(), dryRun: false }),
+    refresh: (request) => refresh(request, options),
   };
+}
+
+/** The notification's own parameters are nobody's business further on, and might not fit a queue. */
+async function notify({ params: _, ...kept }: Notification, options: ApiOptions): Promise<Outcome<null>> {
+  const unknown = checkServer(kept.server, namesOf(options.installed));
+  if (unknown !== undefined) return unknown;
+  await options.notifications.send({ body: JSON.stringify(kept) });
+  return succeed(null);
+}
+
+async function refresh(request: RefreshRequest, options: ApiOptions): Promise<Outcome<RefreshReport>> {
+  const { installed, clock, maxListAgeMs } = options;
+  const declared = namesOf(installed);
+  const servers = [...new Set(request.servers ?? declared)];
+  for (const server of servers) {
+    const unknown = checkServer(server, declared);
+    if (unknown !== undefined) return unknown;
+  }
+  const order = { servers, cause: "request", dryRun: request.dry_run } as const;
+  const refreshed = await refreshServers(order, options);
+  if (!refreshed.ok) return refreshed;
+  const now = clock();
+  const catalog = toCatalog(installed, refreshed.value, { now, maxListAgeMs });
+  return succeed(toRefreshReport(catalog, { now, dryRun: request.dry_run }));
+}
+
+function namesOf({ servers }: Installation): ReadonlySet<string> {
+  return new Set(servers.map(({ name }) => name));
 }
 
 function caught<T>(act: () => T): Outcome<T> {

@@ -16,6 +16,14 @@ test("mistakes in the settings end the synth in one list, with no stack and no t
   expect(existsSync(join(output, "SkillBroker.template.json"))).toBe(false);
 });
 
+test("a file of servers that the settings name and that is not there ends the synth", () => {
+  const output = join(temp, "servers");
+  const ran = runApp(output, { mcp: "no-such-servers.json" });
+  expect(ran.code).toBe(1);
+  expect(ran.stderr.trim()).toMatch(/^there is no no-such-servers\.json, .*$/);
+  expect(existsSync(join(output, "SkillBroker.template.json"))).toBe(false);
+});
+
 test("a skill edited after pinning ends the synth and is named", () => {
   const skills = join(temp, "skills");
   cpSync(join(ROOT, "skills"), skills, { recursive: true });

@@ -1,19 +1,28 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Metafile } from "esbuild";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Bundle, bundleHttpFunction, findBundleProblems } from "../../cdk/bundle.ts";
+import { type BundleOptions, type Bundles, bundleFunctions } from "../../cdk/bundle.ts";
+import { findBundleProblems, packagesAtStart } from "../../cdk/bundle-check.ts";
+import { ENTRY_POINTS } from "../../cdk/entry-points.ts";
+import { NO_SERVERS } from "../../cdk/mcp-servers.ts";
 import { verifySkills } from "../../cdk/verified-skills.ts";
 import { ROOT } from "./kit/run-app.ts";
 import { makeTempDirectory } from "./kit/temp-directory.ts";
 
 const temp = makeTempDirectory();
 const skills = verifySkills({ root: join(ROOT, "skills") });
-let bundle: Bundle;
+const NAMES = ["http", "notify", "refresh", "reconcile"] as const;
 
-beforeAll(async () => {
-  bundle = await bundleHttpFunction({ root: ROOT, skills, directory: join(temp, "bundle") });
-});
+const PIN = { digest: "0".repeat(64), files: [{ path: "SKILL.md", sha256: "5".repeat(64), size: 7 }] };
+const ACME_URL = "https://mcp.acme.test/";
+/** Another project than the checkout. */
+const OTHER = {
+  skills: {
+    pins: new Map([["acme", new Map([["triage", PIN]])]]),
+    files: [{ path: "acme/triage/SKILL.md", content: Buffer.from("Triage.") }],
+  },
+  servers: { names: ["acme"], json: JSON.stringify({ mcpServers: { acme: { url: ACME_URL } } }), secrets: [] },
+} as const;
 
 /** Path -> text of every file below a directory. */
 function readFiles(directory: string): ReadonlyMap<string, string> {
@@ -22,114 +31,112 @@ function readFiles(directory: string): ReadonlyMap<string, string> {
   return new Map(paths.map((path) => [path.slice(directory.length + 1), readFileSync(path, "utf8")]));
 }
 
-/** Packages in the files that an import of `index.mjs` reads, before anything is called. */
-function packagesReadAtStart({ outputs }: Metafile): ReadonlySet<string> {
-  const entry = Object.keys(outputs).find((path) => path.endsWith("/index.mjs")) ?? "";
-  const reached = new Set([entry]);
-  for (const path of reached) {
-    for (const { kind, path: next, external } of outputs[path]?.imports ?? []) {
-      if (kind === "import-statement" && external !== true) reached.add(next);
-    }
-  }
-  const inputs = [...reached].flatMap((path) => Object.keys(outputs[path]?.inputs ?? {}));
-  return new Set(inputs.flatMap((input) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? []));
-}
+type Files = ReadonlyMap<string, string>;
+const skillsIn = (files: Files) => new Map([...files].filter(([path]) => path.startsWith("skills/")));
+const codeIn = (files: Files) =>
+  [...files].flatMap(([path, text]) => (path.startsWith("skills/") ? [] : text)).join("\n");
 
-describe("the bundle", () => {
-  test("holds the pinned skill files and code, and nothing else", () => {
-    const files = readFiles(bundle.directory);
-    const packaged = [...files].filter(([path]) => path.startsWith("skills/"));
-    expect(new Map(packaged)).toEqual(
-      new Map(skills.files.map(({ path, content }) => [`skills/${path}`, Buffer.from(content).toString()])),
+const bundleTo = (directory: string, options: Partial<BundleOptions> = {}) =>
+  bundleFunctions({ root: ROOT, skills, servers: NO_SERVERS, directory, ...options });
+
+const readAll = (bundles: Bundles) => ({
+  http: readFiles(bundles.http.directory),
+  notify: readFiles(bundles.notify.directory),
+  refresh: readFiles(bundles.refresh.directory),
+  reconcile: readFiles(bundles.reconcile.directory),
+});
+
+let bundles: Bundles;
+let files: ReturnType<typeof readAll>;
+
+beforeAll(async () => {
+  bundles = await bundleTo(join(temp, "bundles"));
+  files = readAll(bundles);
+});
+
+describe.each(NAMES)("the bundle of %s", (name) => {
+  test("holds code, skill files where they are loaded, and nothing else", () => {
+    const wanted = ENTRY_POINTS[name].loadsSkills ? skills.files : [];
+    expect(skillsIn(files[name])).toEqual(
+      new Map(wanted.map(({ path, content }) => [`skills/${path}`, Buffer.from(content).toString()])),
     );
-    const others = [...files.keys()].filter((path) => !path.startsWith("skills/"));
+    const others = [...files[name].keys()].filter((path) => !path.startsWith("skills/"));
     expect(others.filter((path) => !/^[A-Za-z0-9-]+\.mjs$/.test(path))).toEqual([]);
     expect(others).toContain("index.mjs");
   });
 
-  test("does not read the schema compiler or the pattern engine at the start, but has them", () => {
-    const atStart = packagesReadAtStart(bundle.metafile);
-    expect(atStart).toContain("zod");
-    expect(["ajv", "re2js", "fast-uri"].filter((name) => atStart.has(name))).toEqual([]);
-    const inputs = Object.keys(bundle.metafile.inputs);
-    for (const name of ["ajv", "re2js"]) expect(inputs.some((input) => input.includes(`/${name}/`))).toBe(true);
+  test("is fit to be deployed", () => {
+    expect(findBundleProblems(bundles[name].metafile, ENTRY_POINTS[name])).toEqual([]);
   });
 
   test("carries no source map", () => {
-    const code = [...readFiles(bundle.directory)].filter(([path]) => path.endsWith(".mjs"));
-    for (const [, text] of code) expect(text).not.toMatch(/^\/\/# sourceMappingURL=/m);
-  });
-
-  test("compiles in the pins of the skills that it was given, not those of the checkout", async () => {
-    const pin = { digest: "0".repeat(64), files: [{ path: "SKILL.md", sha256: "5".repeat(64), size: 7 }] };
-    const pins = new Map([["acme", new Map([["triage", pin]])]]);
-    const other = await bundleHttpFunction({ root: ROOT, skills: { pins, files: [] }, directory: join(temp, "other") });
-    const code = [...readFiles(other.directory).values()].join("\n");
-    expect(code.includes("5".repeat(64))).toBe(true);
-    const [shipped] = [...(skills.pins.get("builtin")?.values() ?? [])];
-    expect(code.includes(String(shipped?.digest))).toBe(false);
-  });
-
-  test("leaves nothing of an older bundle and is readable for everybody under a private umask", async () => {
-    const directory = join(temp, "again");
-    await bundleHttpFunction({ root: ROOT, skills, directory });
-    const before = process.umask(0o077);
-    try {
-      await bundleHttpFunction({ root: ROOT, skills: { ...skills, files: skills.files.slice(1) }, directory });
-    } finally {
-      process.umask(before);
-    }
-    const paths = [...readFiles(directory).keys()];
-    expect(paths).not.toContain(`skills/${skills.files[0]?.path}`);
-    for (const path of paths) expect(statSync(join(directory, path)).mode & 0o777).toBe(0o644);
-  });
-
-  test("is the same bytes each time", async () => {
-    const { directory } = await bundleHttpFunction({ root: ROOT, skills, directory: join(temp, "twin") });
-    expect(readFiles(directory)).toEqual(readFiles(bundle.directory));
+    expect(codeIn(files[name])).not.toMatch(/^\/\/# sourceMappingURL=/m);
   });
 });
 
-describe("a bundle is refused", () => {
-  const sound = () => bundle.metafile;
-  const input = { bytes: 1, imports: [] } as const;
-  const problemsWith = (path: string) =>
-    findBundleProblems({ ...sound(), inputs: { ...sound().inputs, [path]: { ...input, imports: [] } } });
+test("pins are in the functions that load skills, and in no other", () => {
+  const [pin] = [...(skills.pins.get("builtin")?.values() ?? [])];
+  const holding = NAMES.filter((name) => codeIn(files[name]).includes(String(pin?.digest)));
+  expect(holding).toEqual(["http", "refresh"]);
+});
 
-  test.each([
-    "node_modules/aws-cdk-lib/core/index.js",
-    "node_modules/constructs/lib/index.js",
-    "node_modules/@modelcontextprotocol/server/dist/index.js",
-    "node_modules/zod/node_modules/vitest/index.js",
-    "../elsewhere/node_modules/fauxqs/dist/app.js",
-    "test/kit/manual-clock.ts",
-    "local/server.ts",
-    "cdk/bundle.ts",
-    "skills/pins.json",
-    "package.json",
-  ])("with %s in it", (path) => {
-    expect(problemsWith(path)).toEqual([expect.stringMatching(new RegExp(`^${path} `))]);
+test("HTTP reads at its start nothing that only some requests need, but has it", () => {
+  const { metafile } = bundles.http;
+  const lazy = ["ajv", "re2js", ...ENTRY_POINTS.http.lazyPackages];
+  const atStart = packagesAtStart(metafile, ENTRY_POINTS.http.source);
+  expect(atStart).toContain("zod");
+  expect(lazy.filter((name) => atStart.has(name))).toEqual([]);
+  const inputs = Object.keys(metafile.inputs);
+  const there = lazy.filter((name) => inputs.some((input) => input.includes(`node_modules/${name}/`)));
+  expect(lazy.filter((name) => !there.includes(name))).toEqual([]);
+});
+
+describe("the bundles of another project, where others were before", () => {
+  const directory = join(temp, "others");
+  let others: ReturnType<typeof readAll>;
+
+  beforeAll(async () => {
+    mkdirSync(join(directory, "http/skills/old"), { recursive: true });
+    writeFileSync(join(directory, "http/skills/old/SKILL.md"), "Old.");
+    writeFileSync(join(directory, "http/old.mjs"), "");
+    const before = process.umask(0o077);
+    try {
+      others = readAll(await bundleTo(directory, OTHER));
+    } finally {
+      process.umask(before);
+    }
   });
 
-  test("with a dynamic import that loses its names", () => {
-    const entryPoint = "node_modules/old/index.js";
-    const inputs = { ...sound().inputs, [entryPoint]: { bytes: 1, imports: [], format: "cjs" as const } };
-    const output = { bytes: 1, imports: [], exports: ["default"], inputs: {}, entryPoint };
-    const problems = findBundleProblems({ inputs, outputs: { ...sound().outputs, "old-X.mjs": output } });
-    expect(problems).toEqual([expect.stringMatching(/^node_modules\/old\/index\.js /)]);
+  test("hold its own skills, and nothing of what was there", () => {
+    for (const name of ["http", "refresh"] as const) {
+      expect([...skillsIn(others[name]).keys()]).toEqual(["skills/acme/triage/SKILL.md"]);
+    }
+    expect(others.http.has("old.mjs")).toBe(false);
   });
 
-  test("without pins, and not for what the functions are made of", () => {
-    const { "approved-pins:pins.json": pins, ...others } = sound().inputs;
-    expect(pins).toBeDefined();
-    expect(findBundleProblems({ ...sound(), inputs: others })).toHaveLength(1);
-    expect(Object.keys(others).length).toBeGreaterThan(100);
-    expect(findBundleProblems(sound())).toEqual([]);
+  test("are readable for everybody, under a private umask too", () => {
+    for (const name of NAMES) {
+      const modes = [...others[name].keys()].map((path) => statSync(join(directory, name, path)).mode & 0o777);
+      expect(new Set(modes)).toEqual(new Set([0o644]));
+    }
+  });
+
+  test("have its pins compiled in, not those of the checkout", () => {
+    const [shipped] = [...(skills.pins.get("builtin")?.values() ?? [])];
+    for (const name of ["http", "refresh"] as const) {
+      expect(codeIn(others[name]).includes("5".repeat(64))).toBe(true);
+      expect(codeIn(others[name]).includes(String(shipped?.digest))).toBe(false);
+    }
+  });
+
+  test("have its servers compiled in, all of them", () => {
+    const holding = (bundled: typeof files) => NAMES.filter((name) => codeIn(bundled[name]).includes(ACME_URL));
+    expect({ others: holding(others), checkout: holding(files) }).toEqual({ others: NAMES, checkout: [] });
   });
 });
 
 test("the packaged version is the one that package.json says", () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-  const index = readFileSync(join(bundle.directory, "index.mjs"), "utf8");
-  expect(index).toContain(`PRODUCT_VERSION = "${version}"`);
+  const code = codeIn(files.http);
+  expect(code.match(/\bPRODUCT_VERSION = ".*"/g)).toEqual([`PRODUCT_VERSION = "${version}"`]);
 });

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseDeploySettings } from "../../cdk/deploy-settings.ts";
 import "../kit/to-fail.ts";
 
@@ -44,8 +44,38 @@ test("takes the longest job that the function can wait for", () => {
   expect(violationPaths({ limits: { job_timeout_ms: 22_000 } })).toEqual([]);
 });
 
-test("refuses more approvals than a function's environment can hold", () => {
-  const refs = Array.from({ length: 150 }, (_, index) => `acme/search_issues_number_${index}@3f9a0c1b2d4e`);
-  expect(violationPaths({ tools: refs })).toEqual(["/tools"]);
-  expect(violationPaths({ tools: refs.slice(0, 60) })).toEqual([]);
+describe("approvals fill a function's environment", () => {
+  /** As many bytes of JSON as wanted, a ref of 50 each and one for what is left. */
+  const refsOf = (bytes: number) => {
+    const refs = Array.from({ length: Math.floor(bytes / 53) - 1 }, (_, index) => refOf(50, index));
+    const left = bytes - JSON.stringify(refs).length;
+    return [...refs, refOf(left - 3, refs.length)];
+  };
+  const refOf = (length: number, index: number) =>
+    `s/${"t".repeat(length - 20)}${String(index).padStart(5, "0")}@3f9a0c1b2d4e`;
+  /** Names and values of what HTTP is told beside the approvals, with the longest name of a bucket and address of a queue. */
+  const OTHERS =
+    "BUCKET_NAME".length +
+    63 +
+    "NOTIFICATIONS_QUEUE_URL".length +
+    160 +
+    "APPROVED_TOOLS".length +
+    "LIMITS{}AUTHiamARTIFACT_DAYS7MAX_LIST_AGE_SECONDS86400".length;
+
+  test("up to 4 KiB, and not one byte more", () => {
+    expect(JSON.stringify(refsOf(3_000))).toHaveLength(3_000);
+    expect(violationPaths({ tools: refsOf(4_096 - OTHERS) })).toEqual([]);
+    expect(violationPaths({ tools: refsOf(4_097 - OTHERS) })).toEqual(["/tools"]);
+  });
+
+  test("and every function that they do not fit into is named, in one line", () => {
+    const parsed = parseDeploySettings({ tools: refsOf(5_000) });
+    expect(violationPaths({ tools: refsOf(5_000) })).toEqual(["/tools"]);
+    expect(parsed.ok ? "" : parsed.fault.message).toMatch(/for http and \d+ bytes of environment for refresh with/);
+  });
+});
+
+test("refuses a longest wait that is shorter than the window, beside what else is wrong", () => {
+  const context = { debounceSeconds: 3, longestWaitSeconds: 2, limits: { job_timeout_ms: 60_000 } };
+  expect(violationPaths(context).toSorted()).toEqual(["/limits/job_timeout_ms", "/longestWaitSeconds"]);
 });

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { CreateBucketCommand } from "@aws-sdk/client-s3";
 import { buildApp } from "fauxqs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { sha256Hex } from "../../functions/contract/json.ts";
 import { parsePinsText } from "../../functions/repository/pins.ts";
 import { createTestS3Client, TEST_BUCKET, TEST_CREDENTIALS } from "../kit/s3-client.ts";
 import { type LambdaProcess, placeAsset, startLambda } from "./kit/lambda-process.ts";
-import { assetName, type Ran, ROOT, readTemplate, runApp, runSynth, shippedContext } from "./kit/run-app.ts";
+import { type Ran, ROOT, readFunctions, readTemplate, runApp, runSynth, shippedContext } from "./kit/run-app.ts";
 import { makeTempDirectory } from "./kit/temp-directory.ts";
 
 /** The real `cdk synth`, once, and what it deploys, run where nothing but the deployed directory is. */
@@ -36,19 +36,19 @@ afterAll(async () => {
   await s3.close();
 });
 
-function start(name: string, change?: (copy: string) => void): Promise<LambdaProcess> {
-  const directory = join(temp, name);
-  placeAsset(join(output, assetName(output)), directory, change);
-  return startLambda(directory, environment());
+/** The function of this name, placed in a directory of its own; `change` may spoil the copy. */
+function start(directory: string, name = "Http", change?: (copy: string) => void): Promise<LambdaProcess> {
+  const { asset, variables } = readFunctions(output).get(name) ?? { asset: "", variables: {} };
+  placeAsset(asset, join(temp, directory), change);
+  return startLambda(join(temp, directory), environment(variables));
 }
 
-/** The environment of the template, the bucket's name filled in, and what Lambda adds; S3 is the emulator. */
-function environment(): Record<string, string> {
-  const functions = Object.values<{ Type: string; Properties: { Environment: { Variables: object } } }>(
-    readTemplate(output).Resources,
-  ).filter(({ Type }) => Type === "AWS::Lambda::Function");
+/** The environment of the template, what is known only while deploying filled in, and what Lambda adds; S3 is the emulator. */
+function environment(variables: Readonly<Record<string, unknown>>): Record<string, string> {
+  const queue = "https://sqs.eu-central-1.amazonaws.com/123456789012/queue";
+  const told = Object.entries(variables).map(([name, value]) => [name, typeof value === "string" ? value : queue]);
   return {
-    ...functions[0]?.Properties.Environment.Variables,
+    ...Object.fromEntries(told),
     BUCKET_NAME: TEST_BUCKET,
     AWS_REGION: "eu-central-1",
     AWS_ACCESS_KEY_ID: TEST_CREDENTIALS.accessKeyId,
@@ -82,13 +82,44 @@ test("says nothing but the template", () => {
   expect(synth.stdout).toMatch(/^Description: /);
 });
 
-test("names the asset by its content, so that the same sources are deployed once", () => {
+test("names each asset by its content, so that the same sources are deployed once", () => {
   const again = join(temp, "again");
   expect(runApp(again, shippedContext())).toMatchObject({ code: 0, stderr: "" });
-  expect(assetName(again)).toBe(assetName(output));
+  const namesIn = (from: string) => [...readFunctions(from)].map(([name, { asset }]) => [name, basename(asset)]);
+  expect(namesIn(again)).toEqual(namesIn(output));
+  expect(new Set(namesIn(output).map(([, asset]) => asset)).size).toBe(4);
   expect(readTemplate(again).Resources.CDKMetadata).toBeUndefined();
-  const codeOf = (from: string) => JSON.stringify(readTemplate(from)).match(/"S3Key":"[^"]+"/g);
-  expect(codeOf(again)).toEqual(codeOf(output));
+});
+
+describe("the functions behind the queues", () => {
+  const NAMES = ["RefreshPathNotify", "RefreshPathReconcile", "RefreshPathRefresh"] as const;
+  const started = new Map<string, LambdaProcess>();
+
+  beforeAll(async () => {
+    for (const name of NAMES) started.set(name, await start(name, name));
+  });
+  afterAll(async () => {
+    for (const each of started.values()) await each.close();
+  });
+
+  test("are all but the one behind HTTP", () => {
+    expect([...readFunctions(output).keys()].sort()).toEqual(["Http", ...NAMES]);
+  });
+
+  test.each(NAMES)(
+    "%s starts where nothing but what is deployed is, in less than a second of processor time",
+    (name) => {
+      expect(started.get(name)?.initMs).toBeLessThan(1000);
+    },
+  );
+
+  test.each([
+    ["RefreshPathNotify", { Records: [] }, { batchItemFailures: [] }],
+    ["RefreshPathRefresh", { Records: [] }, { batchItemFailures: [] }],
+    ["RefreshPathReconcile", { source: "aws.events" }, undefined],
+  ])("LS-18: %s answers when nothing is to be done, and leaves no timer behind", async (name, event, response) => {
+    expect(await started.get(name)?.invoke(event)).toEqual({ response, timers: 0 });
+  });
 });
 
 describe("the deployed directory", () => {
@@ -124,7 +155,9 @@ describe("the deployed directory", () => {
   });
 
   test.each(CALLS)("runs $tool and hands back the file that it reports", async (call) => {
-    const { status, body } = await lambda.request({ method: "POST", path: "/v1/jobs", body: { calls: [call] } });
+    const posted = { method: "POST", path: "/v1/jobs", body: { calls: [call] } };
+    const { status, body, timers } = await lambda.request(posted);
+    expect(timers, "LS-18: no timer outlives the reply").toBe(0);
     expect({ status, job: body.status, results: body.results }).toMatchObject({
       status: 200,
       job: "succeeded",
@@ -155,7 +188,7 @@ describe("a deployed directory with one changed byte in a skill", () => {
   let spoiled: LambdaProcess;
 
   beforeAll(async () => {
-    spoiled = await start("spoiled", (copy) => {
+    spoiled = await start("spoiled", "Http", (copy) => {
       const path = join(copy, "skills/builtin/status-update/templates/document.md");
       const bytes = readFileSync(path);
       bytes[0] = (bytes[0] ?? 0) ^ 1;

@@ -3,9 +3,11 @@ import { JobListQuery, type OperationName, type SkillBrokerApi } from "../../con
 import { ToolsQuery } from "../../contract/catalog.ts";
 import { Fault, type Outcome, refuse, succeed } from "../../contract/fault.ts";
 import { JobRequest } from "../../contract/job.ts";
+import { Notification } from "../../contract/notification.ts";
+import { RefreshRequest } from "../../contract/refresh.ts";
 import type { AuthMode } from "../../contract/settings.ts";
 import { toViolations } from "../../contract/violations.ts";
-import { type HttpEvent, ownerOf, queryOf, readJsonBody, refuseIdempotencyKey } from "./request.ts";
+import { type HttpEvent, hasBody, ownerOf, queryOf, readJsonBody, refuseIdempotencyKey } from "./request.ts";
 import type { Reply } from "./response.ts";
 
 /** One function a route: HTTP on the left, a use case on the right. */
@@ -22,14 +24,14 @@ export type Request = { readonly event: HttpEvent; readonly params: ReadonlyMap<
 type Operation = (request: Request, context: OperationContext) => Promise<Outcome<Reply>>;
 
 export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
-  getHealth: async (_, { api }) => ok(api.getHealth()),
+  getHealth: async (_, { api }) => ok(await api.getHealth()),
   listTools: async ({ event }, { api }) => {
     const query = parseAs(ToolsQuery, queryOf(event), "the query");
-    return query.ok ? ok(api.listTools(query.value)) : query;
+    return query.ok ? ok(await api.listTools(query.value)) : query;
   },
-  listSkills: async (_, { api }) => ok({ skills: api.listSkills() }),
+  listSkills: async (_, { api }) => ok({ skills: await api.listSkills() }),
   getSkill: async ({ params }, { api }) => {
-    const skill = api.getSkill(`${param(params, "namespace")}/${param(params, "name")}`);
+    const skill = await api.getSkill(`${param(params, "namespace")}/${param(params, "name")}`);
     return skill.ok ? ok(skill.value) : skill;
   },
   runJob: async ({ event }, { api, auth, maxBodyBytes }) => {
@@ -67,6 +69,27 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
     if (!owner.ok) return owner;
     const deleted = await api.deleteArtifact(owner.value, param(params, "job_id"), param(params, "artifact_id"));
     return deleted.ok ? succeed({ status: 204 }) : deleted;
+  },
+  notify: async ({ event }, { api, auth, maxBodyBytes }) => {
+    const caller = ownerOf(event, auth);
+    if (!caller.ok) return caller;
+    const body = readJsonBody(event, { maxBytes: maxBodyBytes });
+    if (!body.ok) return body;
+    const notification = parseAs(Notification, body.value, "the notification");
+    if (!notification.ok) return notification;
+    const queued = await api.notify(notification.value);
+    return queued.ok ? succeed({ status: 202, body: { queued: true, server: notification.value.server } }) : queued;
+  },
+  getLatestRefresh: async (_, { api }) => ok(await api.getLatestRefresh()),
+  refresh: async ({ event }, { api, auth, maxBodyBytes }) => {
+    const caller = ownerOf(event, auth);
+    if (!caller.ok) return caller;
+    const body = hasBody(event) ? readJsonBody(event, { maxBytes: maxBodyBytes }) : succeed({});
+    if (!body.ok) return body;
+    const request = parseAs(RefreshRequest, body.value, "the refresh");
+    if (!request.ok) return request;
+    const report = await api.refresh(request.value);
+    return report.ok ? ok(report.value) : report;
   },
   getOpenApi: async (_, { version }) => {
     // Loaded on demand: a cold start would pay for a description that few ask for.

@@ -32,6 +32,10 @@ export function headerOf(event: HttpEvent, name: string): string | undefined {
   return typeof found?.[1] === "string" ? found[1] : undefined;
 }
 
+export function hasBody(event: HttpEvent): boolean {
+  return typeof event.body === "string" && event.body !== "";
+}
+
 /** The JSON body: 415 for another media type, 413 over `maxBytes`, 400 for anything that is not strict JSON. */
 export function readJsonBody(event: HttpEvent, { maxBytes }: { readonly maxBytes: number }): Outcome<unknown> {
   const type = headerOf(event, "content-type");

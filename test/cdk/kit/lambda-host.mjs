@@ -6,7 +6,9 @@ process.send({ initMs: (user + system) / 1000 });
 
 process.on("message", async ({ id, event }) => {
   try {
-    process.send({ id, response: await handler(event, { awsRequestId: id }) });
+    const response = await handler(event, { awsRequestId: id });
+    const timers = process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
+    process.send({ id, response, timers });
   } catch (error) {
     process.send({ id, error: String(error) });
   }

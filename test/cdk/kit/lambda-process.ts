@@ -10,11 +10,16 @@ export type LambdaProcess = {
   /** Milliseconds of processor time that the import took: what Lambda would need with one whole processor. */
   readonly initMs: number;
   request(request: HttpRequest): Promise<HttpAnswer>;
+  invoke(event: unknown): Promise<Reply>;
   close(): Promise<void>;
 };
 export type HttpRequest = { readonly method: string; readonly path: string; readonly body?: unknown };
 // biome-ignore lint/suspicious/noExplicitAny: an answer's body is whatever the route says
-export type HttpAnswer = { readonly status: number; readonly body: any };
+export type HttpAnswer = { readonly status: number; readonly body: any; readonly timers: number };
+
+/** `timers` are those that are still set when the handler has answered: Lambda would freeze them. */
+// biome-ignore lint/suspicious/noExplicitAny: an answer is whatever the kind of event says
+export type Reply = { readonly response: any; readonly timers: number };
 
 /** Copies `asset` into `directory`, which must be empty; `change` may spoil the copy. */
 export function placeAsset(asset: string, directory: string, change: (copy: string) => void = () => undefined): void {
@@ -42,14 +47,20 @@ export async function startLambda(directory: string, env: Readonly<Record<string
   const next = async () => (await Promise.race([once(child, "message"), lost]))[0];
   const { initMs } = await next();
   let calls = 0;
+  const invoke = async (event: unknown): Promise<Reply> => {
+    calls += 1;
+    child.send({ id: `r${calls}`, event });
+    const { response, timers, error } = await next();
+    if (error !== undefined) throw new Error(error);
+    return { response, timers };
+  };
   return {
     initMs,
+    invoke,
     request: async (request) => {
-      calls += 1;
-      child.send({ id: `r${calls}`, event: toEvent(request) });
-      const { response, error } = await next();
-      if (error !== undefined) throw new Error(error);
-      return { status: response.statusCode, body: response.body === undefined ? undefined : JSON.parse(response.body) };
+      const { response, timers } = await invoke(toEvent(request));
+      const body = response.body === undefined ? undefined : JSON.parse(response.body);
+      return { status: response.statusCode, body, timers };
     },
     close: async () => {
       child.disconnect();

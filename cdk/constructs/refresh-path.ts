@@ -1,0 +1,101 @@
+import { Duration } from "aws-cdk-lib";
+import { Rule, Schedule } from "aws-cdk-lib/aws-events";
+import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
+import { Construct } from "constructs";
+import type { NotifyEnv, ReconcileEnv, RefreshEnv } from "../../functions/contract/env.ts";
+import { toEnvironments } from "../deploy-settings.ts";
+import { NOTIFY_SECONDS, RECONCILE_SECONDS, REFRESH_SECONDS } from "../timeouts.ts";
+import { STORE_ACCESS } from "./artifact-bucket.ts";
+import { feed, toConsumeStatement, toSendStatement } from "./refresh-queues.ts";
+import { toSecretStatements } from "./secret-access.ts";
+import {
+  ERRORS,
+  REFUSED_REPOSITORIES,
+  ServiceFunction,
+  type ServiceParts,
+  UNAVAILABLE_SERVERS,
+  WHOLE_PROCESSOR_MIB,
+} from "./service-function.ts";
+
+/** For functions that wait for AWS most of the time. */
+const SMALL_MIB = 512;
+/** The least that Lambda takes. All notifications of a server meet in one record, so more at once would only contend. */
+const NOTIFY_CONCURRENCY = 2;
+/** A server that answers slowly holds up its own batch; the others go on. */
+const REFRESH_CONCURRENCY = 5;
+
+/** The functions that turn notifications into refreshes, and the clock that asks for those that nobody announced. */
+export class RefreshPath extends Construct {
+  constructor(scope: Construct, id: string, parts: ServiceParts) {
+    super(scope, id);
+    addNotify(this, parts);
+    addRefresh(this, parts);
+    const reconcile = addReconcile(this, parts);
+    if (parts.servers.names.length > 0) runEveryMinute(this, reconcile);
+  }
+}
+
+function addNotify(scope: Construct, { settings, bundles, store, queues }: ServiceParts): void {
+  const { handler } = new ServiceFunction(scope, "Notify", {
+    description: "skillbroker: notifications become delayed refreshes, one a server and window",
+    code: bundles.notify.directory,
+    memoryMiB: SMALL_MIB,
+    timeoutSeconds: NOTIFY_SECONDS,
+    environment: {
+      ...toEnvironments(settings).notify,
+      BUCKET_NAME: store.bucket.bucketName,
+      REFRESH_QUEUE_URL: queues.refreshes.queueUrl,
+    } satisfies Record<keyof NotifyEnv, string>,
+    statements: [
+      ...store.toStatements(STORE_ACCESS.notify),
+      toConsumeStatement(queues.notifications),
+      toSendStatement(queues.refreshes),
+    ],
+    counted: [ERRORS],
+  });
+  feed(handler, queues.notifications, { maxConcurrency: NOTIFY_CONCURRENCY });
+}
+
+function addRefresh(scope: Construct, { settings, bundles, store, queues, servers }: ServiceParts): void {
+  const { handler } = new ServiceFunction(scope, "Refresh", {
+    description: "skillbroker: fetches the lists of MCP servers and publishes the catalog",
+    code: bundles.refresh.directory,
+    memoryMiB: WHOLE_PROCESSOR_MIB,
+    timeoutSeconds: REFRESH_SECONDS,
+    environment: {
+      ...toEnvironments(settings).refresh,
+      BUCKET_NAME: store.bucket.bucketName,
+    } satisfies Record<keyof RefreshEnv, string>,
+    statements: [
+      ...store.toStatements(STORE_ACCESS.refresh),
+      toConsumeStatement(queues.refreshes),
+      ...toSecretStatements(servers.secrets),
+    ],
+    counted: [ERRORS, REFUSED_REPOSITORIES, UNAVAILABLE_SERVERS],
+  });
+  feed(handler, queues.refreshes, { maxConcurrency: REFRESH_CONCURRENCY });
+}
+
+function addReconcile(scope: Construct, { settings, bundles, store, queues }: ServiceParts): ServiceFunction {
+  return new ServiceFunction(scope, "Reconcile", {
+    description: "skillbroker: asks for the lists of MCP servers that are due",
+    code: bundles.reconcile.directory,
+    memoryMiB: SMALL_MIB,
+    timeoutSeconds: RECONCILE_SECONDS,
+    // The next minute is the next attempt.
+    retryAttempts: 0,
+    environment: {
+      ...toEnvironments(settings).reconcile,
+      BUCKET_NAME: store.bucket.bucketName,
+      NOTIFICATIONS_QUEUE_URL: queues.notifications.queueUrl,
+    } satisfies Record<keyof ReconcileEnv, string>,
+    statements: [...store.toStatements(STORE_ACCESS.reconcile), toSendStatement(queues.notifications)],
+    counted: [ERRORS],
+  });
+}
+
+/** Without servers nothing can be due, and a function that ran for nothing would be paid for. */
+function runEveryMinute(scope: Construct, { handler }: ServiceFunction): void {
+  const schedule = Schedule.rate(Duration.minutes(1));
+  new Rule(scope, "EveryMinute", { schedule, targets: [new LambdaFunction(handler, { retryAttempts: 0 })] });
+}

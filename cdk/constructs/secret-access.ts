@@ -1,0 +1,48 @@
+import { Aws } from "aws-cdk-lib";
+import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { StoredSecret } from "../mcp-servers.ts";
+
+/** What it takes to read exactly the secrets given, and nothing when there are none. */
+export function toSecretStatements(secrets: readonly StoredSecret[]): readonly PolicyStatement[] {
+  return [
+    ...toStatements(arnsOf(secrets, "secretsmanager"), {
+      service: "secretsmanager",
+      action: "secretsmanager:GetSecretValue",
+      context: "SecretARN",
+    }),
+    ...toStatements(arnsOf(secrets, "ssm"), { service: "ssm", action: "ssm:GetParameter", context: "PARAMETER_ARN" }),
+  ];
+}
+
+type Service = { readonly service: string; readonly action: string; readonly context: string };
+
+/**
+ * Which key a value is encrypted under is not known here, so any key of the account may be used, but for these values
+ * alone: the service puts the value's ARN into the encryption context, and KMS refuses another one. The services' own
+ * keys want no permission.
+ */
+function toStatements(arns: readonly string[], { service, action, context }: Service): readonly PolicyStatement[] {
+  if (arns.length === 0) return [];
+  const read = new PolicyStatement({ actions: [action], resources: [...arns] });
+  const decrypt = new PolicyStatement({
+    actions: ["kms:Decrypt"],
+    resources: [`arn:${Aws.PARTITION}:kms:${Aws.REGION}:${Aws.ACCOUNT_ID}:key/*`],
+    conditions: {
+      StringEquals: { "kms:ViaService": `${service}.${Aws.REGION}.${Aws.URL_SUFFIX}` },
+      StringLike: { [`kms:EncryptionContext:${context}`]: arns },
+    },
+  });
+  return [read, decrypt];
+}
+
+function arnsOf(secrets: readonly StoredSecret[], store: StoredSecret["store"]): readonly string[] {
+  return secrets.filter((secret) => secret.store === store).map(toArn);
+}
+
+function toArn({ store, name }: StoredSecret): string {
+  if (name.startsWith("arn:")) return name;
+  const place = `arn:${Aws.PARTITION}:${store}:${Aws.REGION}:${Aws.ACCOUNT_ID}`;
+  if (store === "ssm") return `${place}:parameter/${name.replace(/^\//, "")}`;
+  // Secrets Manager adds six characters to the name that nobody knows before the secret is there.
+  return `${place}:secret:${name}-??????`;
+}
