@@ -1,5 +1,5 @@
-// Who may import whom. One direction of flow: contract <- repository, handlers, broker, mcp, aws <- catalog <- job
-// <- wiring <- entry points. Type-only imports count, because a type that crosses a border is what couples two sides.
+// Who may import whom. One direction of flow: contract <- repository, handlers, broker, mcp, aws <- catalog
+// <- job, refresh <- wiring <- entry points. Type-only imports count, because a type that crosses a border is what couples two sides.
 // test/architecture/imports.test.ts runs these rules and plants a violation of each, to show that it fires.
 
 const AWS_PACKAGES =
@@ -79,13 +79,14 @@ const rules = [
   ...["repository", "handlers", "broker", "mcp", "aws"].map((folder) => sees(folder, ["contract"])),
   sees("catalog", ["contract", "repository", "handlers", "broker"]),
   sees("job", ["contract", "catalog", "broker"]),
-  sees("wiring", ["contract", "repository", "handlers", "broker", "catalog", "job"]),
+  sees("refresh", ["contract", "catalog"]),
+  sees("wiring", ["contract", "repository", "handlers", "broker", "catalog", "job", "refresh"]),
   forbid(
     "folders-have-a-rule",
     "This folder of functions, or file beside the folders, has no import rule. Add one to .dependency-cruiser.mjs.",
     {
       path: "^functions/",
-      pathNot: ["^functions/(contract|repository|handlers|broker|mcp|aws|catalog|job|wiring)/", ENTRY_POINT],
+      pathNot: ["^functions/(contract|repository|handlers|broker|mcp|aws|catalog|job|refresh|wiring)/", ENTRY_POINT],
     },
     {},
   ),
@@ -94,7 +95,7 @@ const rules = [
   uses("broker", ["zod", "ajv", "re2js"]),
   uses("mcp", ["zod", "@modelcontextprotocol"]),
   uses("aws", ["zod", "@aws-sdk", "@smithy", "@middy", "aws-lambda"]),
-  ...["catalog", "job", "wiring"].map((folder) => uses(folder, ["zod"])),
+  ...["catalog", "job", "refresh", "wiring"].map((folder) => uses(folder, ["zod"])),
   forbid(
     "handlers-are-pure",
     "A handler is a function of its arguments and its skill: no files, no network, no processes. node:zlib is allowed because it only computes.",

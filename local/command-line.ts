@@ -12,22 +12,40 @@ import {
   toTerminalText,
   UsageError,
 } from "./commands/command.ts";
+import { deadLetters } from "./commands/dead-letters.ts";
 import { describe } from "./commands/describe.ts";
 import { jobs } from "./commands/jobs.ts";
+import { notify } from "./commands/notify.ts";
 import { pin } from "./commands/pin.ts";
+import { refresh } from "./commands/refresh.ts";
 import { run } from "./commands/run.ts";
 import { serve } from "./commands/serve.ts";
 import { tools } from "./commands/tools.ts";
 import { validate } from "./commands/validate.ts";
 import { verify } from "./commands/verify.ts";
+import { watch } from "./commands/watch.ts";
 import { connectToEndpoint } from "./endpoint.ts";
 import { COMMON_OPTIONS, helpOf, overview, usageOf } from "./help.ts";
 import { findProjectRoot, readProject } from "./project.ts";
 import { startLocalServer } from "./server.ts";
+import { realTimer } from "./timer.ts";
 
 /** The command `skillbroker`. */
 
-const COMMANDS: readonly Command[] = [tools, describe, run, jobs, verify, pin, validate, serve];
+const COMMANDS: readonly Command[] = [
+  tools,
+  describe,
+  run,
+  jobs,
+  refresh,
+  notify,
+  watch,
+  deadLetters,
+  verify,
+  pin,
+  validate,
+  serve,
+];
 
 export type CommandLineOptions = Terminal & {
   readonly cwd: string;
@@ -160,6 +178,9 @@ async function connectTo(endpoint: string | undefined, { project, root, env }: S
     dataDirectory: join(root, ".skillbroker"),
     port: 0,
     clock: () => Date.now(),
+    timer: realTimer,
+    env,
+    background: false,
     log: createJsonLog(() => undefined),
   });
   return createApiClient({ baseUrl: server.url, onClose: server.close });

@@ -10,6 +10,7 @@ import { expectOk } from "./commands/expect-ok.ts";
 import { saveArtifacts } from "./commands/save-artifacts.ts";
 import { readProject } from "./project.ts";
 import { startLocalServer } from "./server.ts";
+import { realTimer } from "./timer.ts";
 
 /** A tour: starts the service, runs jobs on real input, downloads and checks every file, says where they are, stops. */
 
@@ -73,7 +74,10 @@ const server = await startLocalServer({
   dataDirectory: data,
   port: 0,
   clock: () => Date.now(),
+  timer: realTimer,
   log: createJsonLog(() => undefined),
+  env: process.env,
+  background: false,
 });
 const client = createApiClient({ baseUrl: server.url });
 try {

@@ -1,11 +1,17 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { Fault } from "../functions/contract/fault.ts";
+import { Fault, orThrow } from "../functions/contract/fault.ts";
 import { parseStrictJson } from "../functions/contract/json.ts";
 import { type OperatorSettings, parseSettings } from "../functions/contract/settings.ts";
 
-/** The operator's project: the directory of the nearest `cdk.json`, and what its context says. */
-export type Project = { readonly root: string; readonly settings: OperatorSettings; readonly skillsRoot: string };
+/** The operator's project: the directory of the nearest `cdk.json`, and what its context and its `mcp.json` say. */
+export type Project = {
+  readonly root: string;
+  readonly settings: OperatorSettings;
+  readonly skillsRoot: string;
+  /** What the file that declares MCP servers holds, parsed as JSON. */
+  readonly mcp: unknown;
+};
 
 /** From `start` upwards; `fallback` when no directory has a `cdk.json`. */
 export function findProjectRoot(start: string, fallback: string): string {
@@ -17,11 +23,21 @@ export function findProjectRoot(start: string, fallback: string): string {
 
 /** Throws a `REQUEST_INVALID` that lists every mistake in the settings. */
 export function readProject(root: string): Project {
-  const parsed = parseStrictJson(readText(join(root, "cdk.json")), { maxDepth: 32 });
-  if (!parsed.ok) throw new Fault("REQUEST_INVALID", `cdk.json: ${parsed.fault.message}`);
-  const settings = parseSettings(contextOf(parsed.value));
-  if (!settings.ok) throw settings.fault;
-  return { root, settings: settings.value, skillsRoot: resolve(root, settings.value.skills) };
+  const context = contextOf(readJson(root, "cdk.json"));
+  const settings = orThrow(parseSettings(context));
+  return { root, settings, skillsRoot: resolve(root, settings.skills), mcp: readMcp(root, context, settings) };
+}
+
+/** Without such a file no servers are declared; one that the settings name must be there. */
+function readMcp(root: string, context: Readonly<Record<string, unknown>>, { mcp }: OperatorSettings): unknown {
+  if (context.mcp === undefined && !existsSync(resolve(root, mcp))) return { mcpServers: {} };
+  return readJson(root, mcp);
+}
+
+function readJson(root: string, name: string): unknown {
+  const parsed = parseStrictJson(readText(resolve(root, name)), { maxDepth: 32 });
+  if (!parsed.ok) throw new Fault("REQUEST_INVALID", `${name}: ${parsed.fault.message}`);
+  return parsed.value;
 }
 
 function readText(path: string): string {

@@ -1,22 +1,20 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Context } from "aws-lambda";
-import { createHttpHandler, type HttpHandler } from "../functions/aws/http/handler.ts";
+import type { HttpHandler } from "../functions/aws/http/handler.ts";
 import { toProblem } from "../functions/aws/http/response.ts";
 import { MethodNotAllowed } from "../functions/aws/http/router.ts";
 import { Fault } from "../functions/contract/fault.ts";
 import { toContentDisposition } from "../functions/contract/file-name.ts";
 import type { Clock, Log } from "../functions/contract/ports.ts";
-import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/product.ts";
+import { MAX_HTTP_BODY_BYTES } from "../functions/contract/product.ts";
 import { toLifecycle } from "../functions/contract/store-layout.ts";
-import { readPinsFile } from "../functions/repository/pins-file.ts";
-import { createApi } from "../functions/wiring/create-api.ts";
 import { type EmbeddedObjectStore, openEmbeddedObjectStore } from "./embedded-object-store.ts";
 import { LINK_PATH } from "./file-links.ts";
 import { type Target, toHttpEvent } from "./http-event.ts";
 import { type Answer, readBody, refuseConnection, writeAnswer } from "./http-exchange.ts";
-import type { Project } from "./project.ts";
+import { toLambdaContext } from "./lambda-context.ts";
+import { type ServiceOptions, startService } from "./service.ts";
 import { LOOPBACK, readTarget, refuseOtherSites } from "./trusted-caller.ts";
 
 /**
@@ -25,23 +23,20 @@ import { LOOPBACK, readTarget, refuseOtherSites } from "./trusted-caller.ts";
  * cannot use it: a foreign `Host` (DNS rebinding) and a foreign `Origin` are refused.
  */
 
-export type LocalServerOptions = {
-  readonly project: Project;
-  /** Directory for data; made when missing. */
-  readonly dataDirectory: string;
+export type LocalServerOptions = ServiceOptions & {
   /** 0 for any free port. */
   readonly port: number;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Milliseconds in which a request must have arrived whole; 30,000 when left out. */
   readonly requestTimeoutMs?: number;
 };
 
-/** `close` cuts every connection at once; a job that is running is finished and stored first. */
+/** `close` cuts every connection at once; a job that is running is finished and stored first, and so is a refresh. */
 export type LocalServer = { readonly url: string; close(): Promise<void> };
 
 const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** Told to the handler; nobody stops it. */
+const FUNCTION_MS = 30_000;
 const TIMEOUT_CHECK_MS = 5_000;
 
 /** Resolves once the server accepts connections. Rejects with the system's error when the port cannot be had. */
@@ -51,7 +46,8 @@ export async function startLocalServer(options: LocalServerOptions): Promise<Loc
   const baseUrl = () => `http://${LOOPBACK}:${port}`;
   const lifecycle = toLifecycle(options.project.settings.artifactDays);
   const store = openEmbeddedObjectStore({ directory: options.dataDirectory, clock, baseUrl, lifecycle });
-  const handler = createHandler(options, store);
+  const service = await startService(options, store);
+  const { handler } = service;
   const exchanges = new Set<Promise<void>>();
   const server = createHttpServer(options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS, (request, response) => {
     const exchange = respond(request, response, { handler, store, clock, log, port });
@@ -61,34 +57,16 @@ export async function startLocalServer(options: LocalServerOptions): Promise<Loc
   try {
     port = await listen(server, options.port);
   } catch (error) {
+    await service.close();
     store.close();
     throw error;
   }
-  return { url: baseUrl(), close: once(() => close(server, store, exchanges)) };
-}
-
-function createHandler({ project, clock, log }: LocalServerOptions, store: EmbeddedObjectStore): HttpHandler {
-  const { settings, skillsRoot } = project;
-  const api = createApi({
-    store,
-    clock,
-    randomBytes,
-    log,
-    skillsRoot,
-    pins: () => readPinsFile(skillsRoot),
-    repositories: settings.repositories,
-    approvals: settings.tools,
-    limits: settings.limits,
-    artifactDays: settings.artifactDays,
-  });
-  return createHttpHandler({
-    api,
-    auth: "iam",
-    maxBodyBytes: MAX_HTTP_BODY_BYTES,
-    version: PRODUCT_VERSION,
-    log,
-    clock,
-  });
+  const stop = async () => {
+    await close(server, exchanges);
+    await service.close();
+    store.close();
+  };
+  return { url: baseUrl(), close: once(stop) };
 }
 
 type OnRequest = (request: IncomingMessage, response: ServerResponse) => void;
@@ -111,11 +89,10 @@ function createHttpServer(requestTimeoutMs: number, onRequest: OnRequest): Serve
     .on("clientError", (error, socket) => refuseConnection(error, socket, answering.get(socket)));
 }
 
-async function close(server: Server, store: EmbeddedObjectStore, exchanges: ReadonlySet<Promise<void>>): Promise<void> {
+async function close(server: Server, exchanges: ReadonlySet<Promise<void>>): Promise<void> {
   const closed = new Promise<void>((done) => server.close(() => done()));
   server.closeAllConnections();
   await Promise.all([closed, ...exchanges]);
-  store.close();
 }
 
 function once<T>(act: () => T): () => T {
@@ -173,7 +150,10 @@ async function answer(request: IncomingMessage, response: ServerResponse, exchan
   const body = await readBody(request, response, { maxBytes: MAX_HTTP_BODY_BYTES });
   if (!body.ok) return toAnswer(body.fault, requestId);
   const event = toHttpEvent({ request, target: target.value, body: body.value, requestId, now: clock() });
-  return handler(event, toContext(requestId));
+  return handler(
+    event,
+    toLambdaContext({ requestId, functionName: "skillbroker-local", remainingMs: () => FUNCTION_MS }),
+  );
 }
 
 async function download(
@@ -206,21 +186,4 @@ async function download(
 function toAnswer(error: unknown, requestId: string): Answer {
   const problem = toProblem(error, requestId);
   return { ...problem, headers: { ...problem.headers, "x-request-id": requestId } };
-}
-
-function toContext(requestId: string): Context {
-  return {
-    awsRequestId: requestId,
-    callbackWaitsForEmptyEventLoop: false,
-    functionName: "skillbroker-local",
-    functionVersion: "$LATEST",
-    invokedFunctionArn: "arn:aws:lambda:local:000000000000:function:skillbroker-local",
-    logGroupName: "local",
-    logStreamName: "local",
-    memoryLimitInMB: "1024",
-    getRemainingTimeInMillis: () => REQUEST_TIMEOUT_MS,
-    done: () => undefined,
-    fail: () => undefined,
-    succeed: () => undefined,
-  };
 }

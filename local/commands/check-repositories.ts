@@ -1,5 +1,5 @@
 import { createArgumentChecker } from "../../functions/broker/argument-schema.ts";
-import { buildCatalog } from "../../functions/catalog/catalog.ts";
+import { installAll } from "../../functions/catalog/catalog.ts";
 import { toRegisteredTool } from "../../functions/catalog/install.ts";
 import { Fault } from "../../functions/contract/fault.ts";
 import { toVisible } from "../../functions/contract/printable.ts";
@@ -16,7 +16,12 @@ import { readTree, type Tree } from "../../functions/repository/tree.ts";
 export async function findRefusals(root: string, pins: Pins): Promise<readonly string[]> {
   const statuses = loadRepositories({ root, pins: () => pins, handlers: SKILL_HANDLERS });
   const refusals = statuses.flatMap((status) => (status.status === "refused" ? status.reasons : []));
-  const { repositories, skills } = buildCatalog({ repositories: statuses, approvals: [], log: () => undefined });
+  const { repositories, skills } = installAll({
+    repositories: statuses,
+    approvals: [],
+    servers: [],
+    log: () => undefined,
+  });
   const installed = repositories.flatMap((each) => (each.status === "refused" ? each.reasons : []));
   const problems = [...findUnusableTemplates(skills.list()), ...(await findUnusableSchemas(skills.list()))];
   return [...new Set([...refusals, ...installed, ...problems])];

@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { Fault } from "../../functions/contract/fault.ts";
 import { createJsonLog } from "../../functions/wiring/json-log.ts";
 import { startLocalServer } from "../server.ts";
+import { realTimer } from "../timer.ts";
 import { type Command, type CommandContext, printJson, UsageError } from "./command.ts";
+import { stopSignal } from "./stop-signal.ts";
 
 const DEFAULT_PORT = 8787;
 
@@ -24,6 +26,9 @@ export const serve: Command = {
       dataDirectory: join(project.root, ".skillbroker"),
       port,
       clock: () => Date.now(),
+      timer: realTimer,
+      env: context.env,
+      background: true,
       log: createJsonLog((line) => context.printError(`${line}\n`)),
     }).catch((error: unknown) => {
       throw toPortFault(error, port);
@@ -53,12 +58,4 @@ function toPortFault(error: unknown, port: number): unknown {
     return error;
   const problem = PORT_PROBLEMS.get(error.code);
   return problem === undefined ? error : new Fault("REQUEST_INVALID", `port ${port} ${problem}`, { cause: error });
-}
-
-/** A second Ctrl-C finds no listener and ends the process at once. */
-function stopSignal(): Promise<void> {
-  return new Promise((done) => {
-    process.once("SIGINT", () => done());
-    process.once("SIGTERM", () => done());
-  });
 }

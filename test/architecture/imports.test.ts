@@ -85,6 +85,7 @@ const PLANTS: readonly Plant[] = [
     'import { runJob } from "../job/run-job.ts"; export const x = runJob;',
   ),
   plant("job-folders", "functions/job/planted.ts", typeOf("Pins", "../repository/pins.ts")),
+  plant("refresh-folders", "functions/refresh/planted.ts", typeOf("Quota", "../broker/quota.ts")),
   plant(
     "wiring-folders",
     "functions/wiring/planted.ts",
@@ -98,6 +99,7 @@ const PLANTS: readonly Plant[] = [
   plant("aws-packages", "functions/aws/planted-package.ts", 'import "yaml";'),
   plant("catalog-packages", "functions/catalog/planted-package.ts", 'import "yaml";'),
   plant("job-packages", "functions/job/planted-package.ts", 'import "yaml";'),
+  plant("refresh-packages", "functions/refresh/planted-package.ts", 'import "yaml";'),
   plant("wiring-packages", "functions/wiring/planted-package.ts", 'import "yaml";'),
   plant("handlers-are-pure", "functions/handlers/planted-process.ts", 'import "node:child_process";'),
   plant("only-tree-reads-files", "functions/repository/planted-files.ts", 'import "node:fs/promises";'),
@@ -120,8 +122,6 @@ const TARGETS: Readonly<Record<string, string>> = {
   "test/planted-kit.ts": "export const x = 1;",
   "skills/planted/run.ts": "export const x = 1;",
   "skills/pins.json": "{}",
-  "node_modules/@modelcontextprotocol/client/package.json": '{"name":"@modelcontextprotocol/client","main":"x.js"}',
-  "node_modules/@modelcontextprotocol/client/x.js": "",
 };
 
 /** Imports that look like violations and are none. */
@@ -145,8 +145,7 @@ describe("a copy with violations planted", () => {
     }
     mkdirSync(join(root, "node_modules"));
     for (const name of readdirSync(join(ROOT, "node_modules"))) {
-      if (name !== "@modelcontextprotocol")
-        symlinkSync(join(ROOT, "node_modules", name), join(root, "node_modules", name));
+      symlinkSync(join(ROOT, "node_modules", name), join(root, "node_modules", name));
     }
     const planted = PLANTS.map(({ path, text }) => [path, text] as const);
     for (const [path, text] of [...planted, ...Object.entries(TARGETS), ...Object.entries(ALLOWED)]) {

@@ -7,10 +7,12 @@ import type { HttpEvent } from "../../functions/aws/http/request.ts";
 import type { HttpResponse } from "../../functions/aws/http/response.ts";
 import type { FaultCode } from "../../functions/contract/fault.ts";
 import type { LimitsInput } from "../../functions/contract/limits.ts";
-import type { Log, ObjectStore } from "../../functions/contract/ports.ts";
+import type { Log, ObjectStore, QueueMessage } from "../../functions/contract/ports.ts";
 import type { AuthMode } from "../../functions/contract/settings.ts";
 import { readPinsFile } from "../../functions/repository/pins-file.ts";
 import { createApi } from "../../functions/wiring/create-api.ts";
+import { installProject } from "../../functions/wiring/install-project.ts";
+import { createFakeToolSource, type FakeToolSource } from "./fake-tool-source.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 import { createMemoryObjectStore, type MemoryObjectStore } from "./memory-object-store.ts";
 
@@ -92,6 +94,10 @@ export type TestService = {
   readonly store: MemoryObjectStore;
   readonly clock: ManualClock;
   readonly logged: readonly Logged[];
+  /** The servers that `mcp` declares. */
+  readonly toolSource: FakeToolSource;
+  /** What was sent to the notifications queue. */
+  readonly queued: readonly QueueMessage[];
   /** The event goes through JSON, as the runtime delivers it, and so may be of any shape. */
   readonly send: (event: unknown) => Promise<HttpResponse>;
 };
@@ -99,6 +105,9 @@ export type TestService = {
 export type TestApiOptions = {
   readonly approvals?: readonly string[];
   readonly limits?: LimitsInput;
+  readonly skillsRoot?: string;
+  /** What `mcp.json` holds. */
+  readonly mcp?: unknown;
   readonly auth?: AuthMode;
   readonly maxBodyBytes?: number;
   readonly artifactDays?: number;
@@ -110,16 +119,28 @@ export function createTestService(options: TestApiOptions = {}): TestService {
   const store = createMemoryObjectStore({ clock: clock.now });
   const logged: Logged[] = [];
   const log: Log = (level, message, fields = {}) => logged.push({ level, message, fields: { ...fields } });
+  const installed = installProject({
+    skillsRoot: options.skillsRoot ?? SKILLS_ROOT,
+    pins: () => readPinsFile(options.skillsRoot ?? SKILLS_ROOT),
+    approvals: options.approvals ?? ["local"],
+    mcp: options.mcp ?? { mcpServers: {} },
+    log,
+  });
+  const toolSource = createFakeToolSource(installed.servers.map(({ name }) => name));
+  const queued: QueueMessage[] = [];
   const api = createApi({
+    installed,
     store: options.wrapStore?.(store) ?? store,
+    notifications: { send: async (message) => void queued.push(message) },
+    toolSource,
     clock: clock.now,
     randomBytes,
     log,
-    skillsRoot: SKILLS_ROOT,
-    pins: () => readPinsFile(SKILLS_ROOT),
-    approvals: options.approvals ?? ["local"],
     limits: options.limits ?? {},
     artifactDays: options.artifactDays ?? 7,
+    maxListAgeMs: 24 * 3600_000,
+    listTimeoutMs: 5_000,
+    refreshTimeoutMs: 10_000,
   });
   const { auth = "iam", maxBodyBytes = 100_000 } = options;
   const handler = createHttpHandler({ api, auth, maxBodyBytes, version: "0.0.0", log, clock: clock.now });
@@ -128,6 +149,8 @@ export function createTestService(options: TestApiOptions = {}): TestService {
     store,
     clock,
     logged,
+    toolSource,
+    queued,
     send: (event) => handler(JSON.parse(JSON.stringify(event)), lambdaContext()),
   };
 }

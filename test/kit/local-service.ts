@@ -5,6 +5,7 @@ import { onTestFinished } from "vitest";
 import type { Log } from "../../functions/contract/ports.ts";
 import { readProject } from "../../local/project.ts";
 import { type LocalServer, startLocalServer } from "../../local/server.ts";
+import { realTimer } from "../../local/timer.ts";
 import { type Logged, SKILLS_ROOT } from "./http-events.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 
@@ -24,8 +25,10 @@ export function temporaryProject(context: Readonly<Record<string, unknown>> = { 
 
 export type LocalService = LocalServer & { readonly clock: ManualClock; readonly logged: readonly Logged[] };
 
+export type TestServerOptions = { readonly requestTimeoutMs?: number };
+
 /** A local server on a free port that closes when the test is over. */
-export async function startTestServer(options: { readonly requestTimeoutMs?: number } = {}): Promise<LocalService> {
+export async function startTestServer(options: TestServerOptions = {}): Promise<LocalService> {
   const root = temporaryProject();
   const clock = createManualClock(Date.parse("2026-11-30T12:00:00Z"));
   const logged: Logged[] = [];
@@ -36,6 +39,9 @@ export async function startTestServer(options: { readonly requestTimeoutMs?: num
     dataDirectory,
     port: 0,
     clock: clock.now,
+    timer: realTimer,
+    env: {},
+    background: false,
     log,
     ...options,
   });

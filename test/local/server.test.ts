@@ -4,6 +4,7 @@ import { JobReport } from "../../functions/contract/job.ts";
 import { MAX_HTTP_BODY_BYTES } from "../../functions/contract/product.ts";
 import { readProject } from "../../local/project.ts";
 import { startLocalServer } from "../../local/server.ts";
+import { realTimer } from "../../local/timer.ts";
 import { startTestServer, temporaryProject } from "../kit/local-service.ts";
 import { connectRaw, exchangeRaw } from "../kit/raw-http.ts";
 
@@ -377,6 +378,9 @@ describe("starting and stopping", () => {
       dataDirectory: `${project.root}/data`,
       port: Number(new URL(url).port),
       clock: Date.now,
+      timer: realTimer,
+      env: {},
+      background: false,
       log: () => undefined,
     };
     await expect(startLocalServer(options)).rejects.toMatchObject({ code: "EADDRINUSE", syscall: "listen" });
@@ -407,6 +411,9 @@ describe("starting and stopping", () => {
       dataDirectory: `${root}/data`,
       port: 0,
       clock: Date.now,
+      timer: realTimer,
+      env: {},
+      background: false,
       log: () => undefined,
     };
     const first = await startLocalServer(options);

@@ -248,6 +248,9 @@ describe("a defect", () => {
       getJob: async () => fail(),
       linkArtifact: fail,
       deleteArtifact: fail,
+      notify: fail,
+      getLatestRefresh: fail,
+      refresh: fail,
     };
     const handler = createHttpHandler({
       api,

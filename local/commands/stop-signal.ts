@@ -1,0 +1,17 @@
+const A_DAY_MS = 24 * 3600_000;
+
+/**
+ * Resolves at Ctrl-C or SIGTERM, and keeps the process alive until then. A second Ctrl-C finds no listener and ends the
+ * process at once.
+ */
+export function stopSignal(): Promise<void> {
+  const alive = setInterval(() => undefined, A_DAY_MS);
+  return new Promise((done) => {
+    const stop = () => {
+      clearInterval(alive);
+      done();
+    };
+    process.once("SIGINT", stop);
+    process.once("SIGTERM", stop);
+  });
+}

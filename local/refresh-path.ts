@@ -1,0 +1,154 @@
+import { createQueueHandler } from "../functions/aws/sqs-events.ts";
+import type { Installation } from "../functions/catalog/catalog.ts";
+import type { Clock, EventQueue, Log, ObjectStore, Timer, ToolSource } from "../functions/contract/ports.ts";
+import { delayOf, LISTING_DEADLINE_MS } from "../functions/contract/refresh-limits.ts";
+import type { OperatorSettings } from "../functions/contract/settings.ts";
+import { toDebounceRules } from "../functions/refresh/debounce.ts";
+import { reconcile } from "../functions/refresh/reconcile.ts";
+import { takeNotifications } from "../functions/refresh/take-notifications.ts";
+import { takeRefreshes } from "../functions/refresh/take-refreshes.ts";
+import { type EmbeddedEventQueue, openEmbeddedEventQueue } from "./embedded-event-queue.ts";
+import { type QueuePoller, startQueuePoller } from "./queue-poller.ts";
+
+/** What the cloud's queues, functions and schedule do between a notification and a catalog, on one machine. */
+
+export type RefreshPathOptions = {
+  readonly installed: Installation;
+  readonly settings: OperatorSettings;
+  readonly store: ObjectStore;
+  readonly toolSource: ToolSource;
+  readonly queues: LocalQueues;
+  readonly clock: Clock;
+  readonly timer: Timer;
+  readonly log: Log;
+};
+
+export type LocalQueues = {
+  readonly notifications: EmbeddedEventQueue;
+  readonly refreshes: EmbeddedEventQueue;
+  close(): void;
+};
+
+/** Short, since a message is hidden further and further while it is worked on: what a killed process held is back soon. */
+const VISIBILITY_SECONDS = 5;
+const MAX_RECEIVES = 5;
+const RETRY_SECONDS = 1;
+/** A storm is noted in few transactions, so that its newest bucket is known in time. */
+const NOTIFICATIONS_AT_ONCE = 100;
+const REFRESHES_AT_ONCE = 10;
+const RECONCILE_EVERY_MS = 60_000;
+
+export function openLocalQueues(options: {
+  readonly directory: string;
+  readonly settings: OperatorSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+}): LocalQueues {
+  const { directory, settings, clock, log } = options;
+  const common = { directory, clock, log, visibilitySeconds: VISIBILITY_SECONDS, maxReceives: MAX_RECEIVES };
+  const notifications = openEmbeddedEventQueue({ ...common, name: "notifications", fifo: false, delaySeconds: 0 });
+  const delaySeconds = delayOf(settings.debounceSeconds);
+  const refreshes = openEmbeddedEventQueue({ ...common, name: "refreshes", fifo: true, delaySeconds });
+  const close = () => {
+    notifications.close();
+    refreshes.close();
+  };
+  return { notifications, refreshes, close };
+}
+
+export type RefreshPath = {
+  /** The notifications queue, whose messages are taken at once. */
+  readonly notifications: EventQueue;
+  /** Resolves once what is under way has ended; what is queued stays for the next start. */
+  close(): Promise<void>;
+};
+
+export function startRefreshPath(options: RefreshPathOptions): RefreshPath {
+  const { installed, settings, store, queues, clock, timer, log } = options;
+  const { debounceSeconds, longestWaitSeconds } = settings;
+  const rules = toDebounceRules({ debounceSeconds, longestWaitSeconds, delaySeconds: delayOf(debounceSeconds) });
+  const context = {
+    ...options,
+    refreshQueue: queues.refreshes,
+    rules,
+    servers: new Set(installed.servers.map(({ name }) => name)),
+    maxListAgeMs: settings.maxListAgeSeconds * 1000,
+    listTimeoutMs: LISTING_DEADLINE_MS,
+    refreshTimeoutMs: LISTING_DEADLINE_MS,
+  };
+  const common = { visibilitySeconds: VISIBILITY_SECONDS, retrySeconds: RETRY_SECONDS, clock, timer, log };
+  const notify = startQueuePoller({
+    ...common,
+    consumer: queues.notifications,
+    handler: createQueueHandler({ log, process: (messages) => takeNotifications(messages, context) }),
+    queueName: "notifications",
+    batchSize: NOTIFICATIONS_AT_ONCE,
+    functionSeconds: 30,
+  });
+  const refresh = startQueuePoller({
+    ...common,
+    consumer: queues.refreshes,
+    handler: createQueueHandler({ log, process: (messages) => takeRefreshes(messages, context) }),
+    queueName: "refreshes.fifo",
+    batchSize: REFRESHES_AT_ONCE,
+    functionSeconds: 60,
+  });
+  const notifications = waking(queues.notifications, notify);
+  const schedule = startSchedule(RECONCILE_EVERY_MS, options, () =>
+    reconcile({
+      servers: installed.servers,
+      store,
+      notifications,
+      clock,
+      log,
+      intervalMs: settings.reconcileSeconds * 1000,
+    }),
+  );
+  return {
+    notifications,
+    close: async () => {
+      await schedule.close();
+      await Promise.all([notify.close(), refresh.close()]);
+    },
+  };
+}
+
+/** Looked for at once: a storm's messages then come in the order and at the pace of their sending. */
+export function waking(queue: EventQueue, poller: Pick<QueuePoller, "wake">): EventQueue {
+  return {
+    send: async (message) => {
+      await queue.send(message);
+      poller.wake();
+    },
+  };
+}
+
+/** At once, and again and again. What fails is logged and tried again at the next time. */
+function startSchedule(
+  everyMs: number,
+  { timer, log }: Pick<RefreshPathOptions, "timer" | "log">,
+  act: () => Promise<unknown>,
+): { close(): Promise<void> } {
+  let pending: { cancel(): void } | undefined;
+  let closed = false;
+  const run = async () => {
+    try {
+      await act();
+    } catch (error) {
+      log("error", "schedule failed", { error });
+    }
+    if (!closed) {
+      pending = timer(() => {
+        running = run();
+      }, everyMs);
+    }
+  };
+  let running = run();
+  return {
+    close: async () => {
+      closed = true;
+      pending?.cancel();
+      await running;
+    },
+  };
+}

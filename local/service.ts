@@ -1,0 +1,105 @@
+import { randomBytes } from "node:crypto";
+import { createHttpHandler, type HttpHandler } from "../functions/aws/http/handler.ts";
+import type { Installation } from "../functions/catalog/catalog.ts";
+import type { Clock, EventQueue, Log, ObjectStore, Timer } from "../functions/contract/ports.ts";
+import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/product.ts";
+import { REQUESTED_LISTING_DEADLINE_MS } from "../functions/contract/refresh-limits.ts";
+import { readPinsFile } from "../functions/repository/pins-file.ts";
+import { createApi } from "../functions/wiring/create-api.ts";
+import { installProject } from "../functions/wiring/install-project.ts";
+import { createLazyToolSource } from "../functions/wiring/lazy-ports.ts";
+import type { McpConnections, McpConnectionsOptions } from "./mcp-connections.ts";
+import type { Project } from "./project.ts";
+import { openLocalQueues, startRefreshPath } from "./refresh-path.ts";
+import { createLocalSecretReader } from "./secrets.ts";
+
+/** The functions of the stack on one machine, over embedded adapters. */
+
+export type ServiceOptions = {
+  readonly project: Project;
+  /** Directory for data; made when missing. */
+  readonly dataDirectory: string;
+  readonly clock: Clock;
+  readonly timer: Timer;
+  readonly log: Log;
+  /** Where secrets that `mcp.json` names are looked up. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /**
+   * Whether queued messages are taken, lists are fetched when they are due, and the servers' notifications are listened
+   * to. A command that asks one question leaves that to the service that lives on.
+   */
+  readonly background: boolean;
+};
+
+export type LocalService = {
+  readonly handler: HttpHandler;
+  /** Resolves once what is under way has ended. */
+  close(): Promise<void>;
+};
+
+export async function startService(options: ServiceOptions, store: ObjectStore): Promise<LocalService> {
+  const { project, dataDirectory, clock, timer, log, env, background } = options;
+  const { settings } = project;
+  const installed = installLocally(project, log);
+  const readSecret = createLocalSecretReader({ env, clock });
+  const toolSource = createLazyToolSource(async () => {
+    const { createMcpToolSource } = await import("../functions/mcp/client/tool-source.ts");
+    return createMcpToolSource({ servers: installed.servers, readSecret, clock });
+  });
+  const queues = openLocalQueues({ directory: dataDirectory, settings, clock, log });
+  const path = background
+    ? startRefreshPath({ installed, settings, store, toolSource, queues, clock, timer, log })
+    : { notifications: queues.notifications, close: async () => undefined };
+  const servers = background ? installed.servers : [];
+  const listening = { servers, readSecret, clock, timer, random: Math.random, log };
+  const connections = await listen(listening, path.notifications);
+  const api = createApi({
+    installed,
+    store,
+    notifications: path.notifications,
+    toolSource,
+    clock,
+    randomBytes,
+    log,
+    limits: settings.limits,
+    artifactDays: settings.artifactDays,
+    maxListAgeMs: settings.maxListAgeSeconds * 1000,
+    listTimeoutMs: REQUESTED_LISTING_DEADLINE_MS,
+    refreshTimeoutMs: REQUESTED_LISTING_DEADLINE_MS,
+  });
+  const handler = createHttpHandler({
+    api,
+    auth: "iam",
+    maxBodyBytes: MAX_HTTP_BODY_BYTES,
+    version: PRODUCT_VERSION,
+    log,
+    clock,
+  });
+  const close = async () => {
+    await connections.close();
+    await path.close();
+    queues.close();
+  };
+  return { handler, close };
+}
+
+/** The MCP SDK takes its time to load, which a service without servers need not wait for. */
+async function listen(
+  options: McpConnectionsOptions,
+  notifications: EventQueue,
+): Promise<Pick<McpConnections, "close">> {
+  if (options.servers.length === 0) return { close: async () => undefined };
+  const { passOn, startMcpConnections } = await import("./mcp-connections.ts");
+  return startMcpConnections(options, passOn(notifications, options.log));
+}
+
+function installLocally({ settings, skillsRoot, mcp }: Project, log: Log): Installation {
+  return installProject({
+    skillsRoot,
+    pins: () => readPinsFile(skillsRoot),
+    repositories: settings.repositories,
+    approvals: settings.tools,
+    mcp,
+    log,
+  });
+}
