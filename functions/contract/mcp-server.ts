@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type Outcome, refuse, succeed, type Violation } from "./fault.ts";
 import { digestOfJson } from "./json.ts";
-import { toViolations } from "./violations.ts";
+import { toPointer, toViolations } from "./violations.ts";
 
 /** Which MCP servers lend tools, from `mcp.json` in the usual `mcpServers` shape; secrets are named in it, never written. */
 
@@ -96,7 +96,7 @@ export function parseMcpServers(
   const servers: MCPServerConfig[] = [];
   const violations: Violation[] = [];
   for (const [name, entry] of entries) {
-    const path = `/mcpServers/${name}`;
+    const path = toPointer(["mcpServers", name]);
     const named = ServerName.safeParse(name);
     if (!named.success) violations.push({ path, message: `the name ${named.error.issues[0]?.message}` });
     const twin = taken.get(name.toLowerCase());

@@ -62,121 +62,149 @@ export type McpTestServer = {
 
 type LegacySession = { readonly transport: NodeStreamableHTTPServerTransport; readonly server: Server };
 
+/** What the test commands, and what it may ask about afterwards. */
+type State = {
+  tools: readonly ServedTool[];
+  failure: { readonly how: Failure; readonly method?: string | undefined } | undefined;
+  /** What every list waits for before it is answered. */
+  held: Promise<void>;
+  readonly methods: string[];
+  readonly calls: { readonly tool: string; readonly arguments: JsonObject }[];
+  readonly sessions: Map<string, LegacySession>;
+  readonly streams: Set<ServerResponse>;
+};
+
 /** On a free port of this machine. */
 export async function startMcpServer(options: McpServerOptions): Promise<McpTestServer> {
-  const { protocol = "both", ttlMs, pageSize, authorization } = options;
-  let tools = options.tools;
-  let failure: { readonly how: Failure; readonly method?: string | undefined } | undefined;
-  const methods: string[] = [];
-  const calls: { readonly tool: string; readonly arguments: JsonObject }[] = [];
-  let held = Promise.resolve();
-  const sessions = new Map<string, LegacySession>();
-  const streams = new Set<ServerResponse>();
-
-  const createPeer = (): Server => {
-    const hints =
-      ttlMs === undefined ? {} : { cacheHints: { "tools/list": { ttlMs, cacheScope: "private" as const } } };
-    const server = new Server(
-      { name: "test", version: "1" },
-      { capabilities: { tools: { listChanged: true } }, ...hints },
-    );
-    server.setRequestHandler("tools/list", async ({ params }) => {
-      const start = Number(params?.cursor ?? 0);
-      const end = start + (pageSize ?? tools.length);
-      const page = tools.slice(start, end).map(({ answer: _, ...definition }) => ({ ...definition }));
-      const answer = end < tools.length ? { tools: page, nextCursor: String(end) } : { tools: page };
-      await held;
-      return answer;
-    });
-    server.setRequestHandler("tools/call", async ({ params }) => {
-      const callArguments = params.arguments ?? {};
-      calls.push({ tool: params.name, arguments: callArguments });
-      const tool = tools.find(({ name }) => name === params.name);
-      if (tool === undefined) return { content: [{ type: "text", text: `no tool ${params.name}` }], isError: true };
-      const answer = await tool.answer?.(callArguments);
-      return { content: [{ type: "text", text: JSON.stringify(callArguments) }], ...answer };
-    });
-    return server;
+  const state: State = {
+    tools: options.tools,
+    failure: undefined,
+    held: Promise.resolve(),
+    methods: [],
+    calls: [],
+    sessions: new Map(),
+    streams: new Set(),
   };
-
-  const modern = createMcpHandler(createPeer, { legacy: "reject", keepAliveMs: 0 });
+  const modern = createMcpHandler(() => createPeer(state, options), { legacy: "reject", keepAliveMs: 0 });
   const serveModern = toNodeHandler(modern);
-
-  const serveLegacy = async (request: IncomingMessage, response: ServerResponse, body: unknown) => {
-    const id = request.headers["mcp-session-id"];
-    const known = typeof id === "string" ? sessions.get(id) : undefined;
-    if (known !== undefined) return known.transport.handleRequest(request, response, body);
-    if (id !== undefined) return answerStatus(response, 404);
-    const server = createPeer();
-    const transport = new NodeStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (created) => void sessions.set(created, { transport, server }),
-      onsessionclosed: (closed) => void sessions.delete(closed),
-    });
-    await server.connect(transport);
-    return transport.handleRequest(request, response, body);
-  };
-
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await readJson(request);
-    const method = methodOf(body) ?? request.method ?? "";
-    methods.push(method);
-    if (authorization !== undefined && request.headers.authorization !== authorization)
-      return answerStatus(response, 401);
-    if (failure !== undefined && (failure.method ?? method) === method) return failWith(response, failure.how);
-    if (method === "GET" || method === "subscriptions/listen") {
-      streams.add(response);
-      response.once("close", () => streams.delete(response));
-    }
+    if (interferes(state, options, { request, response, body })) return undefined;
+    const { protocol = "both" } = options;
     const isModern = protocol === "2026-07-28" || (protocol === "both" && isEnveloped(body));
-    if (!isModern) return serveLegacy(request, response, body);
+    if (!isModern) return serveLegacy(state, options, { request, response, body });
     return serveModern(
       Object.assign(request, { method: request.method ?? "", url: request.url ?? "" }),
       response,
       body,
     );
   };
-
   const http = createServer((request, response) => void serve(request, response).catch(() => response.destroy()));
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
-  const close = async () => {
-    if (!http.listening) return;
-    const closed = once(http, "close");
-    http.close();
-    http.closeAllConnections();
-    await Promise.all([closed, modern.close(), ...[...sessions.values()].map(({ server }) => server.close())]);
-  };
   const address = http.address();
   return {
     url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/mcp`,
-    setTools: (changed) => {
-      tools = changed;
+    setTools: (tools) => {
+      state.tools = tools;
     },
     notify: () => {
       modern.notify.toolsChanged();
-      for (const { server } of sessions.values()) void server.sendToolListChanged().catch(() => undefined);
+      for (const { server } of state.sessions.values()) void server.sendToolListChanged().catch(() => undefined);
     },
     fail: (how, only) => {
-      failure = how === undefined ? undefined : { how, method: only?.method };
+      state.failure = how === undefined ? undefined : { how, method: only?.method };
     },
     holdLists: () => {
       let release: () => void = () => undefined;
-      held = new Promise((done) => {
+      state.held = new Promise((done) => {
         release = done;
       });
       return () => release();
     },
-    methods: () => methods,
-    listCalls: () => methods.filter((method) => method === "tools/list").length,
-    calls: () => calls,
-    listeners: () => streams.size,
-    dropListeners: () => {
-      for (const stream of streams) stream.destroy();
+    holdLists: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      state.held = promise;
+      return resolve;
     },
-    forgetSessions: () => sessions.clear(),
-    close,
+    methods: () => state.methods,
+    listCalls: () => state.methods.filter((method) => method === "tools/list").length,
+    calls: () => state.calls,
+    listeners: () => state.streams.size,
+    dropListeners: () => {
+      for (const stream of state.streams) stream.destroy();
+    },
+    forgetSessions: () => state.sessions.clear(),
+    close: async () => {
+      if (!http.listening) return;
+      const closed = once(http, "close");
+      http.close();
+      http.closeAllConnections();
+      await Promise.all([closed, modern.close(), ...[...state.sessions.values()].map(({ server }) => server.close())]);
+    },
   };
+}
+
+/** One server of the SDK: for one request of the newer revision, or for one session of the older. */
+function createPeer(state: State, { ttlMs, pageSize }: McpServerOptions): Server {
+  const hints = ttlMs === undefined ? {} : { cacheHints: { "tools/list": { ttlMs, cacheScope: "private" as const } } };
+  const server = new Server(
+    { name: "test", version: "1" },
+    { capabilities: { tools: { listChanged: true } }, ...hints },
+  );
+  server.setRequestHandler("tools/list", async ({ params }) => {
+    const start = Number(params?.cursor ?? 0);
+    const end = start + (pageSize ?? state.tools.length);
+    const tools = state.tools.slice(start, end).map(({ answer: _, ...definition }) => ({ ...definition }));
+    const page = end < state.tools.length ? { tools, nextCursor: String(end) } : { tools };
+    await state.held;
+    return page;
+  });
+  server.setRequestHandler("tools/call", async ({ params: { name, arguments: given = {} } }) => {
+    state.calls.push({ tool: name, arguments: given });
+    const tool = state.tools.find((each) => each.name === name);
+    if (tool === undefined) return { content: [{ type: "text", text: `no tool ${name}` }], isError: true };
+    return { content: [{ type: "text", text: JSON.stringify(given) }], ...(await tool.answer?.(given)) };
+  });
+  return server;
+}
+
+type Incoming = { readonly request: IncomingMessage; readonly response: ServerResponse; readonly body: unknown };
+
+/** Keeps the books, and answers in the place of the server where the test has it fail. */
+function interferes(state: State, { authorization }: McpServerOptions, { request, response, body }: Incoming): boolean {
+  const method = methodOf(body) ?? request.method ?? "";
+  state.methods.push(method);
+  const { failure } = state;
+  if (authorization !== undefined && request.headers.authorization !== authorization) answerStatus(response, 401);
+  else if (failure !== undefined && (failure.method ?? method) === method) failWith(response, failure.how);
+  else {
+    if (method === "GET" || method === "subscriptions/listen") {
+      state.streams.add(response);
+      response.once("close", () => state.streams.delete(response));
+    }
+    return false;
+  }
+  return true;
+}
+
+async function serveLegacy(
+  state: State,
+  options: McpServerOptions,
+  { request, response, body }: Incoming,
+): Promise<void> {
+  const id = request.headers["mcp-session-id"];
+  const known = typeof id === "string" ? state.sessions.get(id) : undefined;
+  if (known !== undefined) return known.transport.handleRequest(request, response, body);
+  if (id !== undefined) return answerStatus(response, 404);
+  const server = createPeer(state, options);
+  const transport = new NodeStreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    onsessioninitialized: (created) => void state.sessions.set(created, { transport, server }),
+    onsessionclosed: (closed) => void state.sessions.delete(closed),
+  });
+  await server.connect(transport);
+  return transport.handleRequest(request, response, body);
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {

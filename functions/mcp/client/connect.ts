@@ -1,4 +1,4 @@
-import { Client } from "@modelcontextprotocol/client";
+import { Client, type Transport } from "@modelcontextprotocol/client";
 import type { Fault, Outcome } from "../../contract/fault.ts";
 import type { MCPServerConfig } from "../../contract/mcp-server.ts";
 import { PRODUCT_VERSION } from "../../contract/product.ts";
@@ -36,30 +36,59 @@ export type Connection = Pick<Wire, "bytesRead" | "trouble" | "allow"> & {
 /** Never rejects: `SERVER_UNAVAILABLE` says why there is no connection. */
 export async function connect(options: ConnectOptions): Promise<Outcome<Connection>> {
   const first = await attempt(options, { probe: true });
-  if (!("endedByProbe" in first)) return first;
   // Servers of some older SDKs end at any request before `initialize`, the question for the protocol included.
-  return first.endedByProbe ? attempt(options, { probe: false }) : first;
+  return first.ok || !first.endedByProbe ? first : attempt(options, { probe: false });
 }
 
-type Failed = { readonly ok: false; readonly fault: Fault; readonly endedByProbe: boolean };
+type Attempt =
+  | { readonly ok: true; readonly value: Connection }
+  | { readonly ok: false; readonly fault: Fault; readonly endedByProbe: boolean };
 
-async function attempt(
-  options: ConnectOptions,
-  { probe }: { readonly probe: boolean },
-): Promise<{ readonly ok: true; readonly value: Connection } | Failed> {
-  const { config, secrets, signal, timeoutMs, onNotification } = options;
+async function attempt(options: ConnectOptions, { probe }: { readonly probe: boolean }): Promise<Attempt> {
+  const { config, signal } = options;
+  const { connection, transport } = await prepare(options);
+  try {
+    await negotiate(connection.client, transport, { ...options, probe });
+    return { ok: true, value: connection };
+  } catch (error) {
+    await transport.close();
+    const fault = connection.explain(error, { expired: signal.aborted });
+    const ended = config.transport === "stdio" && connection.trouble()?.tooLarge === false;
+    return { ok: false, fault, endedByProbe: ended && probe && !signal.aborted };
+  }
+}
+
+type Prepared = { readonly connection: Connection; readonly transport: Transport };
+
+/** All of a connection but that it is there. */
+async function prepare(options: ConnectOptions): Promise<Prepared> {
+  const { config, secrets, timeoutMs, onNotification } = options;
   const wire = createWire(options.maxBytes);
   const { transport, lastWords, takeLeave } = await openTransport({ ...options, watch: wire.watch });
-  const explain: Connection["explain"] = (error, { expired }) =>
-    explainFailure(error, {
-      config,
-      expired,
-      redact: secrets.redact,
-      trouble: wire.trouble(),
-      lastWords: lastWords(),
-    });
   const client = createClient(probeTimeoutMs(config, timeoutMs));
   client.fallbackNotificationHandler = async ({ method, params = {} }) => onNotification?.(method, params);
+  const connection: Connection = {
+    ...wire,
+    client,
+    explain: (error, { expired }) => {
+      const { redact } = secrets;
+      return explainFailure(error, { config, redact, expired, trouble: wire.trouble(), lastWords: lastWords() });
+    },
+    hasForgotten: (error) => transport.sessionId !== undefined && httpStatusOf(error) === 404,
+    close: async () => {
+      await takeLeave();
+      await client.close().catch(() => undefined);
+      await transport.close();
+    },
+  };
+  return { connection, transport };
+}
+
+type NegotiateOptions = Pick<ConnectOptions, "signal" | "timeoutMs"> & { readonly probe: boolean };
+
+/** Throws what the SDK throws. Its question for the protocol takes no signal, so the wire is cut under it. */
+async function negotiate(client: Client, transport: Transport, options: NegotiateOptions): Promise<void> {
+  const { signal, timeoutMs, probe } = options;
   const stop = () => void transport.close();
   signal.addEventListener("abort", stop, { once: true });
   try {
@@ -67,24 +96,9 @@ async function attempt(
     const timing = { signal, timeout: timeoutMs };
     await client.connect(withRawResults(transport), probe ? timing : { ...timing, prior: { kind: "legacy" } });
     signal.throwIfAborted();
-  } catch (error) {
-    await transport.close();
-    const ended = wire.trouble()?.tooLarge === false && config.transport === "stdio";
-    return {
-      ok: false,
-      fault: explain(error, { expired: signal.aborted }),
-      endedByProbe: ended && probe && !signal.aborted,
-    };
   } finally {
     signal.removeEventListener("abort", stop);
   }
-  const close = async () => {
-    await takeLeave();
-    await client.close().catch(() => undefined);
-    await transport.close();
-  };
-  const hasForgotten = (error: unknown) => transport.sessionId !== undefined && httpStatusOf(error) === 404;
-  return { ok: true, value: { ...wire, client, explain, hasForgotten, close } };
 }
 
 function createClient(probeMs: number): Client {

@@ -3,7 +3,7 @@ import { Fault } from "../../contract/fault.ts";
 import { type MCPServerConfig, secretsIn } from "../../contract/mcp-server.ts";
 import { toVisible } from "../../contract/printable.ts";
 import { firstCodePoints } from "../../contract/text.ts";
-import { STREAM_ENDED } from "./raw-results.ts";
+import { isAnswer } from "./raw-results.ts";
 import { nameOf, textsOf } from "./resolve-secrets.ts";
 import type { WireTrouble } from "./wire.ts";
 
@@ -57,7 +57,8 @@ function reasonOf(chain: readonly unknown[], config: MCPServerConfig): string {
 
 function reasonOfOne(error: unknown, config: MCPServerConfig): string | undefined {
   if (SdkHttpError.isInstance(error)) return reasonOfStatus(error.status, config);
-  if (ProtocolError.isInstance(error)) return reasonOfAnswer(error);
+  if (isAnswer(error)) return `answered with JSON-RPC error ${error.code}`;
+  if (ProtocolError.isInstance(error)) return "ended the connection without an answer";
   if (SdkError.isInstance(error)) return SDK_REASONS.get(error.code);
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (typeof code !== "string" || !/^[A-Z][A-Z0-9_]{1,60}$/.test(code)) return undefined;
@@ -77,11 +78,6 @@ function reasonOfStatus(status: number, config: MCPServerConfig): string {
   return `answered HTTP ${status}`;
 }
 
-function reasonOfAnswer({ code, message }: ProtocolError): string {
-  if (code === STREAM_ENDED.code && message === STREAM_ENDED.message) return "ended the connection without an answer";
-  return `answered with JSON-RPC error ${code}`;
-}
-
 /** Where an operator looks: the headers by name, with the secrets that they are made of. */
 function credentialOf(config: MCPServerConfig): string {
   const headers = [...textsOf(config)].map(([name, text]) => {
@@ -91,11 +87,12 @@ function credentialOf(config: MCPServerConfig): string {
   return headers.length === 0 ? "its headers, of which it has none," : `its header ${headers.join(" and ")}`;
 }
 
-const MAX_CAUSE_CODE_POINTS = 2_000;
+const MAX_CAUSE_LENGTH = 1_000;
 
+/** Redacted before it is cut: half a secret would not be found. */
 function toCause(chain: readonly unknown[], { redact, lastWords }: FailureContext): Error {
-  const said = chain.map((error) => (error instanceof Error ? error.message : String(error)));
-  const text = [...said, ...(lastWords === "" ? [] : [`standard error: ${lastWords}`])].join("; ");
-  // Redacted before it is cut: half a secret would not be found.
-  return new Error(toVisible(firstCodePoints(redact(text), MAX_CAUSE_CODE_POINTS)));
+  const said = chain.map((error) => (error instanceof Error ? error.message : String(error))).join("; ");
+  const shown = firstCodePoints(redact(said), MAX_CAUSE_LENGTH);
+  const end = redact(lastWords).slice(-MAX_CAUSE_LENGTH);
+  return new Error(toVisible(end === "" ? shown : `${shown}; standard error: ${end}`));
 }

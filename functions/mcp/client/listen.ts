@@ -1,4 +1,4 @@
-import { ProtocolError } from "@modelcontextprotocol/client";
+import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/client";
 import { type Fault, type Outcome, refuse, succeed } from "../../contract/fault.ts";
 import type { MCPServerConfig } from "../../contract/mcp-server.ts";
 import { LIST_CHANGED } from "../../contract/notification.ts";
@@ -6,7 +6,8 @@ import type { ReadSecret, Timer } from "../../contract/ports.ts";
 import type { StreamWatch } from "./bounded-fetch.ts";
 import { type Connection, connect } from "./connect.ts";
 import { unlessAborted } from "./deadline.ts";
-import { STREAM_ENDED } from "./raw-results.ts";
+import { httpStatusOf } from "./explain-failure.ts";
+import { isAnswer } from "./raw-results.ts";
 import { resolveSecrets } from "./resolve-secrets.ts";
 
 /**
@@ -65,51 +66,61 @@ export async function listen(options: ListenOptions): Promise<Outcome<Listening>
   });
   if (!connected.ok) return connected;
   const connection = connected.value;
-  const { client } = connection;
-  client.onclose = () => end(connection.trouble()?.message ?? "ended the connection");
-  // A process may have ended before anyone could be told.
-  if (client.transport === undefined) client.onclose();
-  const announces = client.getServerCapabilities()?.tools?.listChanged === true;
-  const subscribed = await subscribe(connection, { announces, signal, end, timeoutMs: limits.connectMs });
-  if (!subscribed.ok) {
+  const notifies = await subscribe(connection, { ...options, session, end });
+  if (!notifies.ok) {
     await connection.close();
-    return subscribed;
+    return notifies;
   }
-  const isSessionOverHttp = client.getProtocolEra() === "legacy" && config.transport === "http";
-  const opened = isSessionOverHttp ? await session.settled(timer, limits.streamMs) : true;
   return succeed({
-    notifies: subscribed.value && opened,
+    notifies: notifies.value,
     ended,
     check: () => check(connection, { timer, milliseconds: limits.checkMs }),
     close: () => connection.close(),
   });
 }
 
-type SubscribeOptions = {
-  readonly announces: boolean;
-  readonly signal: AbortSignal;
-  readonly timeoutMs: number;
+type SubscribeOptions = ListenOptions & {
+  readonly session: SessionStream;
+  /** To be called with the reason once nothing more will be heard. */
   readonly end: (reason: string) => void;
 };
 
 /** False when the server has nothing to announce, or does not grant what is asked for. */
 async function subscribe(connection: Connection, options: SubscribeOptions): Promise<Outcome<boolean>> {
-  const { announces, signal, end, timeoutMs } = options;
+  const { config, session, end } = options;
   const { client } = connection;
-  if (!announces || client.getProtocolEra() === "legacy") return succeed(announces);
+  client.onclose = () => end(connection.trouble()?.message ?? "ended the connection");
+  // A process may have ended before anyone could be told.
+  if (client.transport === undefined) client.onclose();
+  const announces = client.getServerCapabilities()?.tools?.listChanged === true;
+  if (client.getProtocolEra() === "modern") return announces ? openSubscription(connection, options) : succeed(false);
+  const opened = config.transport === "http" ? await session.opened(options) : true;
+  return succeed(announces && opened);
+}
+
+async function openSubscription(connection: Connection, options: SubscribeOptions): Promise<Outcome<boolean>> {
+  const { signal, end, limits } = options;
   try {
-    const subscription = await client.listen({ toolsListChanged: true }, { signal, timeout: timeoutMs });
-    void subscription.closed.then(() => end(connection.trouble()?.message ?? "ended the stream of notifications"));
-    return succeed(subscription.honoredFilter.toolsListChanged === true);
+    const timing = { signal, timeout: limits.connectMs };
+    const { closed, honoredFilter } = await connection.client.listen({ toolsListChanged: true }, timing);
+    void closed.then(() => end(connection.trouble()?.message ?? "ended the stream of notifications"));
+    return succeed(honoredFilter.toolsListChanged === true);
   } catch (error) {
+    if (isUnknownMethod(error)) return succeed(false);
     return { ok: false, fault: connection.explain(error, { expired: signal.aborted }) };
   }
 }
 
+/** Some servers announce by default what they then do not serve; where there is no stream, an HTTP status says so. */
+function isUnknownMethod(error: unknown): boolean {
+  if (ProtocolError.isInstance(error)) return error.code === ProtocolErrorCode.MethodNotFound;
+  return [404, 405, 501].includes(httpStatusOf(error) ?? 0);
+}
+
 type SessionStream = {
   readonly watch: StreamWatch;
-  /** True unless the server has no such stream; waits no longer than this for its opening. */
-  settled(timer: Timer, milliseconds: number): Promise<boolean>;
+  /** False when the server has no such stream; true when it has not opened in its time, because it still may. */
+  opened(options: Pick<ListenOptions, "timer" | "signal" | "limits">): Promise<boolean>;
 };
 
 /** A server that has no such stream answers with 405 (MCP 2025-11-25, Streamable HTTP), or with what it has instead. */
@@ -129,14 +140,14 @@ function watchSessionStream(end: (reason: string) => void, onLateOpening: () => 
         else if (status >= 500) end(`refused the stream of notifications (HTTP ${status})`);
       },
     },
-    settled: async (timer, milliseconds) => {
+    opened: async ({ timer, signal, limits }) => {
       const { cancel } = timer(() => {
         isLate = true;
         resolve(true);
-      }, milliseconds);
-      const opened = await promise;
+      }, limits.streamMs);
+      const opened = await unlessAborted(promise, signal);
       cancel();
-      return opened;
+      return opened ?? true;
     },
   };
 }
@@ -155,8 +166,7 @@ async function check(
     await (client.getProtocolEra() === "modern" ? client.discover(options) : client.ping(options));
     return undefined;
   } catch (error) {
-    const answered = ProtocolError.isInstance(error) && error.message !== STREAM_ENDED.message;
-    return answered ? undefined : explain(error, { expired: limit.signal.aborted });
+    return isAnswer(error) ? undefined : explain(error, { expired: limit.signal.aborted });
   } finally {
     cancel();
   }

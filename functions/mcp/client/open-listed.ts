@@ -28,11 +28,14 @@ export type Listed = {
   readonly redact: ServerSecrets["redact"];
 };
 
-/** Milliseconds for a farewell, or for a process to end by itself, as far as the deadline leaves them. */
-export const GRACE_MS = 500;
-
 /** What a request may take beyond its deadline: the signal ends it, and must not find that the SDK was first. */
-export const SLACK_MS = 1_000;
+const SLACK_MS = 1_000;
+
+export type OpenOptions = {
+  readonly deadline: Deadline;
+  /** Milliseconds for a farewell, or for a process to end by itself; asked then. */
+  readonly graceMs: () => number;
+};
 
 /** Throws for a server that is not declared, which no configuration can have asked for. */
 export function findServer(name: string, { servers }: Peers): MCPServerConfig {
@@ -42,21 +45,25 @@ export function findServer(name: string, { servers }: Peers): MCPServerConfig {
 }
 
 /** `SERVER_UNAVAILABLE`, with the name of the server, when there is no connection or no list. */
-export async function openListed(config: MCPServerConfig, peers: Peers, deadline: Deadline): Promise<Outcome<Listed>> {
-  const secrets = await unlessAborted(resolveSecrets(config, peers.readSecret), deadline.signal);
+export async function openListed(
+  config: MCPServerConfig,
+  peers: Peers,
+  options: OpenOptions,
+): Promise<Outcome<Listed>> {
+  const { signal } = options.deadline;
+  const secrets = await unlessAborted(resolveSecrets(config, peers.readSecret), signal);
   if (secrets === undefined) return ofServer(config, refuse("SERVER_UNAVAILABLE", "its secrets were not read in time"));
   if (!secrets.ok) return ofServer(config, secrets);
-  const opening = { config, peers, deadline, secrets: secrets.value };
+  const opening = { ...options, config, peers, secrets: secrets.value };
   const first = await attempt(opening);
   // A server may forget a session at any time, and answers are then had from a new one. Once: it may forget all of them.
   const second = first.ok || !first.forgotten ? first : await attempt(opening);
   return ofServer(config, second);
 }
 
-type Opening = {
+type Opening = OpenOptions & {
   readonly config: MCPServerConfig;
   readonly peers: Peers;
-  readonly deadline: Deadline;
   readonly secrets: ServerSecrets;
 };
 
@@ -64,7 +71,7 @@ type Attempt =
   | { readonly ok: true; readonly value: Listed }
   | { readonly ok: false; readonly fault: Fault; readonly forgotten: boolean };
 
-async function attempt({ config, peers, deadline, secrets }: Opening): Promise<Attempt> {
+async function attempt({ config, peers, deadline, graceMs, secrets }: Opening): Promise<Attempt> {
   const { limits } = peers;
   const { redact } = secrets;
   const connected = await connect({
@@ -73,7 +80,7 @@ async function attempt({ config, peers, deadline, secrets }: Opening): Promise<A
     signal: deadline.signal,
     timeoutMs: deadline.remainingMs() + SLACK_MS,
     maxBytes: limits.maxBytes,
-    graceMs: () => Math.min(GRACE_MS, deadline.remainingMs()),
+    graceMs,
     stream: undefined,
   });
   if (!connected.ok) return { ...connected, forgotten: false };

@@ -27,8 +27,11 @@ export type ProcessOptions = {
 };
 
 const LINE_FEED = 0x0a;
-/** Bytes of standard error that are kept, the last ones; a pipe that nobody drains would stop the server. */
-const MAX_LAST_WORDS_BYTES = 4_096;
+/**
+ * Bytes of standard error that are kept, the last ones; a pipe that nobody drains would stop the server. Far more than
+ * is shown of it, since a secret that is cut in two at the beginning is not found.
+ */
+const MAX_LAST_WORDS_BYTES = 16_384;
 
 /** A group of processes can be ended as one, except on Windows. */
 const HAS_GROUPS = process.platform !== "win32";

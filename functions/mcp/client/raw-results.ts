@@ -1,4 +1,10 @@
-import type { JSONRPCMessage, RequestId, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
+import {
+  type JSONRPCMessage,
+  ProtocolError,
+  type RequestId,
+  type Transport,
+  type TransportSendOptions,
+} from "@modelcontextprotocol/client";
 import * as z from "zod";
 
 /**
@@ -22,8 +28,13 @@ export function rawOf(result: unknown): unknown {
   return RawResult.parse(result)._meta[RAW];
 }
 
-/** Code and message of the answer that is made up for a server that ended its stream without one. */
-export const STREAM_ENDED = { code: -32000, message: "the stream ended without an answer" } as const;
+/** The answer that is made up for a server that ended its stream without one. */
+const STREAM_ENDED = { code: -32000, message: "the stream ended without an answer" } as const;
+
+/** True for an error that a server sent, false for the one that is made up for it. */
+export function isAnswer(error: unknown): error is ProtocolError {
+  return ProtocolError.isInstance(error) && error.message !== STREAM_ENDED.message;
+}
 
 export function withRawResults(inner: Transport): Transport {
   const asked = new Map<RequestId, string>();

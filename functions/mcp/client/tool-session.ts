@@ -1,4 +1,4 @@
-import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/client";
+import { type ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/client";
 import { type Outcome, refuse, succeed } from "../../contract/fault.ts";
 import type { MCPServerConfig } from "../../contract/mcp-server.ts";
 import { digestOfDefinition, type OfferedTool } from "../../contract/offered-tool.ts";
@@ -6,7 +6,7 @@ import type { RemoteAnswer, RemoteCall, ToolSession } from "../../contract/ports
 import { type Deadline, startDeadline, unlessAborted } from "./deadline.ts";
 import { liftContent, toMessage } from "./lift-content.ts";
 import { findServer, type Listed, ofServer, openListed, type Peers, requestOptions } from "./open-listed.ts";
-import { rawOf, STREAM_ENDED } from "./raw-results.ts";
+import { isAnswer, rawOf } from "./raw-results.ts";
 
 /**
  * Calls of one job. A server is connected with at its first call and lists its tools once, so that what is called is
@@ -16,6 +16,9 @@ import { rawOf, STREAM_ENDED } from "./raw-results.ts";
 
 /** What the envelope of an answer may add to it. */
 const ENVELOPE_BYTES = 64 * 1024;
+
+/** Milliseconds for a farewell, or for a process to end by itself, when the session is closed. */
+const GRACE_MS = 500;
 
 type CallLimits = { readonly deadline: number; readonly maxBytes: number };
 type Opened = Promise<Outcome<Listed>>;
@@ -29,7 +32,7 @@ export function createToolSession(peers: Peers): ToolSession {
   const open = (config: MCPServerConfig, deadline: Deadline): Opened => {
     const known = opened.get(config.name);
     if (known !== undefined) return known;
-    const opening = openListed(config, peers, deadline);
+    const opening = openListed(config, peers, { deadline, graceMs: () => GRACE_MS });
     opened.set(config.name, opening);
     const forget = () => retire(config.name, opening);
     opening.then((outcome) => outcome.ok || forget(), forget);
@@ -40,18 +43,19 @@ export function createToolSession(peers: Peers): ToolSession {
     retired.add(connection);
   };
 
-  const call = async (call: RemoteCall, limits: CallLimits): Promise<Outcome<RemoteAnswer>> => {
+  const call = async (remote: RemoteCall, limits: CallLimits): Promise<Outcome<RemoteAnswer>> => {
     if (life.signal.aborted) throw new Error("the session is closed");
-    const config = findServer(call.server, peers);
+    const config = findServer(remote.server, peers);
     const deadline = startDeadline(limits.deadline, { ...peers, givenUp: life.signal });
     if (deadline.signal.aborted) return tooLate();
     const opening = open(config, deadline);
     const listed = await unlessAborted(opening, deadline.signal);
     if (listed === undefined || (!listed.ok && deadline.signal.aborted)) return tooLate();
     if (!listed.ok) return listed;
-    const approved = findApproved(call, listed.value);
+    const approved = findApproved(remote, listed.value);
     if (!approved.ok) return approved;
-    const made = await makeCall(call, { ...limits, peers, deadline, listed: listed.value, tool: approved.value });
+    const { maxBytes } = limits;
+    const made = await makeCall(remote, { peers, deadline, maxBytes, listed: listed.value, tool: approved.value });
     if (made.broken) retire(config.name, opening);
     return ofServer(config, made.outcome);
   };
@@ -110,7 +114,7 @@ type CallContext = {
 /** `broken` when nothing more can be asked over the connection. */
 type Made = { readonly outcome: Outcome<RemoteAnswer>; readonly broken: boolean };
 
-async function makeCall(call: RemoteCall, context: CallContext): Promise<Made> {
+async function makeCall(remote: RemoteCall, context: CallContext): Promise<Made> {
   const { peers, deadline, maxBytes, listed, tool } = context;
   const { connection, redact } = listed;
   connection.allow(maxBytes + ENVELOPE_BYTES);
@@ -118,7 +122,8 @@ async function makeCall(call: RemoteCall, context: CallContext): Promise<Made> {
   const toolDefinition = { name: tool.name, inputSchema: { ...tool.inputSchema, type: "object" as const } };
   try {
     const options = { ...requestOptions(deadline), toolDefinition };
-    const result = await connection.client.callTool({ name: call.tool, arguments: { ...call.arguments } }, options);
+    const request = { name: remote.tool, arguments: { ...remote.arguments } };
+    const result = await connection.client.callTool(request, options);
     const outcome = liftContent(rawOf(result), { maxBytes, maxFiles: peers.maxFiles, redact });
     return { outcome, broken: false };
   } catch (error) {
@@ -126,10 +131,6 @@ async function makeCall(call: RemoteCall, context: CallContext): Promise<Made> {
     if (isAnswer(error)) return { outcome: toAnswer(error, listed), broken: false };
     return { outcome: toRefusal(error, { maxBytes, listed }), broken: true };
   }
-}
-
-function isAnswer(error: unknown): error is ProtocolError {
-  return ProtocolError.isInstance(error) && error.message !== STREAM_ENDED.message;
 }
 
 /** Arguments that do not please are the caller's to change; anything else the server has to answer for. */

@@ -10,6 +10,8 @@ import { createToolSession } from "./tool-session.ts";
 export type McpToolSourceOptions = Pick<Peers, "servers" | "readSecret" | "clock"> & Partial<Peers>;
 
 const DEFAULT_MAX_FILES = 64;
+/** Milliseconds for a farewell, or for a process to end by itself, as far as the deadline leaves them. */
+const GRACE_MS = 500;
 
 export function createMcpToolSource(options: McpToolSourceOptions): ToolSource {
   const peers: Peers = {
@@ -20,7 +22,9 @@ export function createMcpToolSource(options: McpToolSourceOptions): ToolSource {
   };
   return {
     list: async (name, { deadline }) => {
-      const opened = await openListed(findServer(name, peers), peers, startDeadline(deadline, peers));
+      const until = startDeadline(deadline, peers);
+      const graceMs = () => Math.min(GRACE_MS, until.remainingMs());
+      const opened = await openListed(findServer(name, peers), peers, { deadline: until, graceMs });
       if (!opened.ok) return opened;
       await opened.value.connection.close();
       return succeed(opened.value.listing);

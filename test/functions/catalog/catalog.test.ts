@@ -7,7 +7,7 @@ import { HealthReport } from "../../../functions/contract/catalog.ts";
 import type { Log } from "../../../functions/contract/ports.ts";
 import { HANDLERS } from "../../../functions/handlers/table.ts";
 import { load, pinnedRoot, SHIPPED_SKILLS } from "../repository/skills-on-disk.ts";
-import { callable, catalogOf, instructions, shippedCatalog, deployedCatalog } from "./catalogs.ts";
+import { callable, catalogOf, deployedCatalog, instructions, shippedCatalog } from "./catalogs.ts";
 import "../../kit/to-fail.ts";
 
 const refsOf = ({ tools }: { readonly tools: ReadonlyMap<string, unknown> }) => [...tools.keys()].sort();

@@ -235,7 +235,12 @@ export async function simulate(schedule: Schedule, sabotage: Sabotage = {}): Pro
       const due = await reconcile({
         servers: installed.servers,
         store,
-        notifications: { send: async (message) => void (await notifications.send(message), wakeNotify(0)) },
+        notifications: {
+          send: async (message) => {
+            await notifications.send(message);
+            wakeNotify(0);
+          },
+        },
         clock: time.now,
         log: () => undefined,
         intervalMs: RECONCILE_INTERVAL_MS,

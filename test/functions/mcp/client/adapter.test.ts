@@ -20,7 +20,7 @@ import {
   serveScript,
   sourceOf,
 } from "../../../kit/mcp-peers.ts";
-import { type Exchange, sendEvents, sendStatus, WRITTEN } from "../../../kit/mcp-script-server.ts";
+import { type Exchange, sendError, sendEvents, sendStatus, WRITTEN } from "../../../kit/mcp-script-server.ts";
 
 type Logged = { readonly level: string; readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
 
@@ -43,7 +43,8 @@ function setUp(
   const heard: [string, unknown][] = [];
   adapter.addNotificationListener((method, params) => heard.push([method, params]));
   onTestFinished(() => adapter.close());
-  const until = (state: string) => expect.poll(() => adapter.status.state, { timeout: 10_000, interval: 5 }).toBe(state);
+  const until = (state: string) =>
+    expect.poll(() => adapter.status.state, { timeout: 10_000, interval: 5 }).toBe(state);
   const start = async () => {
     adapter.start();
     await until("connected");
@@ -334,6 +335,18 @@ describe("a server that has no stream of notifications", () => {
     expect([adapter.status, server.methods]).toMatchObject([{ notifies: false }, ["server/discover"]]);
   });
 
+  test.each<[string, (exchange: Exchange) => unknown]>([
+    ["HTTP 404", (exchange) => sendStatus(exchange, 404)],
+    ["JSON-RPC error -32601", (exchange) => sendError(exchange, { code: -32601, message: "Method not found" })],
+  ])("although it announces one, and says so by %s, is connected with", async (_, answer) => {
+    const server = await serveScript({ protocol: "2026-07-28" }, (exchange) =>
+      exchange.method === "subscriptions/listen" ? answer(exchange) : undefined,
+    );
+    const { adapter, start, heard } = setUp(overHttp(server.url));
+    await start();
+    expect([adapter.status, changes(heard)]).toMatchObject([{ notifies: false }, 1]);
+  });
+
   test("because it is broken is tried again", async () => {
     const server = await serveScript({ protocol: "2025-11-25" }, (exchange) =>
       exchange.method === "GET" ? sendStatus(exchange, 502) : undefined,
@@ -368,6 +381,17 @@ describe("a server that has no stream of notifications", () => {
         ["notifications/y", { b: 2 }],
       ]);
   });
+});
+
+test("a connection can be left while its stream is waited for", async () => {
+  const server = await serveScript({ protocol: "2025-11-25" }, ({ method }) =>
+    method === "GET" ? WRITTEN : undefined,
+  );
+  const { adapter, pending } = setUp(overHttp(server.url));
+  adapter.start();
+  await expect.poll(() => server.methods).toContain("GET");
+  await adapter.close();
+  expect([adapter.status.state, pending()]).toEqual(["stopped", []]);
 });
 
 describe("a stream that carries more than is read of one", () => {

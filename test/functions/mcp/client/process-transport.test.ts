@@ -111,7 +111,7 @@ describe("the process", () => {
       `process.stderr.write("x".repeat(1e6) + "last", () => console.log(${JSON.stringify(NOTE)}))`,
     );
     await expect.poll(() => messages).toHaveLength(1);
-    await expect.poll(() => transport.lastWords).toMatch(/^x{4092}last$/);
+    await expect.poll(() => transport.lastWords).toMatch(/^x{16380}last$/);
   });
 
   test("that does not exist is told by the code of the system", async () => {
@@ -162,6 +162,16 @@ describe("the process", () => {
     expect(isAlive(grandchild)).toBe(true);
     await transport.close();
     await expect.poll(() => isAlive(grandchild)).toBe(false);
+  });
+
+  test.skipIf(process.platform === "win32")("that ends before what it has started takes it along", async () => {
+    const { closed, troubles } = await run(
+      `const { spawn } = require("child_process");
+       spawn(process.execPath, ["-e", ${JSON.stringify(DEAF)}], { stdio: "inherit" }).unref();
+       process.exitCode = 7;`,
+    );
+    await expect.poll(() => closed(), { timeout: 5_000 }).toBe(1);
+    expect(troubles).toEqual([{ tooLarge: false, message: "its process ended (7)" }]);
   });
 
   test("is closed once, however often it is asked to", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { digestOfDefinition, OfferedTool } from "../../../../functions/contract/offered-tool.ts";
 import type { RemoteCall, ToolSession, ToolSource } from "../../../../functions/contract/ports.ts";
+import { createManualClock } from "../../../kit/manual-clock.ts";
 import {
   ample,
   aTool,
@@ -379,6 +380,16 @@ describe("what was sent in confidence", () => {
 });
 
 describe("a session", () => {
+  test("takes leave at its end, however long after its first call that is", async () => {
+    const server = await serveMcp({ tools: [echo], protocol: "2025-11-25" });
+    const clock = createManualClock(Date.now());
+    const session = sourceOf(overHttp(server.url), { clock: clock.now }).openSession();
+    expect(await session.call(callOf(echo), within())).toMatchObject({ ok: true });
+    clock.advance(3_600_000);
+    await session.close();
+    expect(server.methods().at(-1)).toBe("DELETE");
+  });
+
   test("ends its processes when it is closed, also one that does not want to", async () => {
     const config = overStdio({ manner: "telling", tools: [echo], stubborn: true });
     const session = sourceOf(config).openSession();
