@@ -116,13 +116,6 @@ export async function startMcpServer(options: McpServerOptions): Promise<McpTest
       state.failure = how === undefined ? undefined : { how, method: only?.method };
     },
     holdLists: () => {
-      let release: () => void = () => undefined;
-      state.held = new Promise((done) => {
-        release = done;
-      });
-      return () => release();
-    },
-    holdLists: () => {
       const { promise, resolve } = Promise.withResolvers<void>();
       state.held = promise;
       return resolve;
