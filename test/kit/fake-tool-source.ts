@@ -1,8 +1,18 @@
 import { type Outcome, refuse, succeed } from "../../functions/contract/fault.ts";
 import { digestOfDefinition, type OfferedTool } from "../../functions/contract/offered-tool.ts";
-import type { RemoteAnswer, RemoteCall, ToolListing, ToolSource } from "../../functions/contract/ports.ts";
+import type {
+  Clock,
+  RemoteAnswer,
+  RemoteCall,
+  ToolListing,
+  ToolSession,
+  ToolSource,
+} from "../../functions/contract/ports.ts";
 
-/** Servers that live in the test: what they offer is changed by hand, and what they are asked is kept. */
+/**
+ * Servers that live in the test: what they offer is changed by hand, and what they are asked is kept. Held to the port's
+ * contract suite.
+ */
 
 export type FakeServer = {
   tools: readonly OfferedTool[];
@@ -13,18 +23,21 @@ export type FakeServer = {
   lists: number;
 };
 
+type CallLimits = Parameters<ToolSession["call"]>[1];
+
 export type FakeToolSource = ToolSource & {
   server(name: string): FakeServer;
   readonly calls: readonly RemoteCall[];
   /** What calls are answered with; echoes the arguments when left alone. */
-  answer: (call: RemoteCall) => Outcome<RemoteAnswer> | Promise<Outcome<RemoteAnswer>>;
+  answer: (call: RemoteCall, limits: CallLimits) => Outcome<RemoteAnswer> | Promise<Outcome<RemoteAnswer>>;
 };
 
 export function offeredTool(name: string, changes: Partial<OfferedTool> = {}): OfferedTool {
   return { name, description: `Does ${name}.`, inputSchema: { type: "object" }, ...changes };
 }
 
-export function createFakeToolSource(names: readonly string[]): FakeToolSource {
+/** Without a clock no deadline is ever past. */
+export function createFakeToolSource(names: readonly string[], clock: Clock = () => 0): FakeToolSource {
   const servers = new Map(names.map((name) => [name, newServer()]));
   const serverOf = (name: string): FakeServer => {
     const server = servers.get(name);
@@ -37,17 +50,21 @@ export function createFakeToolSource(names: readonly string[]): FakeToolSource {
     calls,
     answer: (call) =>
       succeed({ output: { content: [{ type: "text", text: JSON.stringify(call.arguments) }] }, artifacts: [] }),
-    list: async (name) => {
+    list: async (name, { deadline }) => {
       const server = serverOf(name);
+      if (clock() >= deadline) return refuse("SERVER_UNAVAILABLE", "no time is left");
       server.lists += 1;
       if (server.failing !== undefined) return refuse("SERVER_UNAVAILABLE", server.failing);
       const { tools, quarantined, ttlMs } = server;
       return succeed({ tools, quarantined, ttlMs });
     },
     openSession: () => ({
-      call: async (call) => {
+      call: async (call, limits) => {
+        if (clock() >= limits.deadline) return refuse("CALL_TIMEOUT", "no time is left");
+        const refused = checkOffer(serverOf(call.server), call);
+        if (refused !== undefined) return refused;
         calls.push(call);
-        return checkOffer(serverOf(call.server), call) ?? source.answer(call);
+        return source.answer(call, limits);
       },
       close: async () => undefined,
     }),
