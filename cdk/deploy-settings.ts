@@ -53,7 +53,7 @@ export function toEnvironments(settings: OperatorSettings): Environments {
       LONGEST_WAIT_SECONDS: String(settings.longestWaitSeconds),
       MAX_LIST_AGE_SECONDS,
     },
-    reconcile: { RECONCILE_SECONDS: String(settings.reconcileSeconds) },
+    reconcile: { RECONCILE_SECONDS: String(settings.reconcileSeconds), MAX_LIST_AGE_SECONDS },
   };
 }
 

@@ -4,6 +4,7 @@ import { Fault, type Violation } from "../functions/contract/fault.ts";
 import { parseStrictJson } from "../functions/contract/json.ts";
 import {
   type MCPServerConfig,
+  nameOfSecret,
   parseMcpServers,
   type SecretReference,
   secretsIn,
@@ -115,13 +116,13 @@ function findCloudProblems(server: MCPServerConfig): readonly Violation[] {
 }
 
 /**
- * What a policy may name, then the part that only a request names: a field of a secret, a version of a parameter. Any
- * other character could reach further than it says: `*` would open every secret of the account. An ARN has the six
- * characters that Secrets Manager adds, since a policy for one without them opens nothing.
+ * What a policy may name, then what only a request names: the version of a parameter. Any other character could reach
+ * further than it says: `*` would open every secret of the account. An ARN has the six characters that Secrets Manager
+ * adds, since a policy for one without them opens nothing.
  */
 const STORED_NAMES = {
   secretsmanager:
-    /^([A-Za-z0-9/_+=.@!-]+|arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[A-Za-z0-9/_+=.@!-]+-[A-Za-z0-9]{6})(?:#.+)?$/,
+    /^([A-Za-z0-9/_+=.@!-]+|arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[A-Za-z0-9/_+=.@!-]+-[A-Za-z0-9]{6})$/,
   ssm: /^(\/?[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*)(?::[A-Za-z0-9_.-]+)?$/,
 } as const;
 
@@ -134,8 +135,11 @@ function toStoredSecret({ store, name }: SecretReference): StoredSecret | undefi
 
 function findSecretProblem(reference: SecretReference): string | undefined {
   const { store, name } = reference;
-  const written = `\${${store}:${name}}`;
+  const written = nameOfSecret(reference);
   if (toStoredSecret(reference) !== undefined) return undefined;
+  if (store !== "env" && name.includes("#")) {
+    return `${written}: a field of a secret cannot be named; keep each value in a secret of its own`;
+  }
   if (store === "secretsmanager") return `${written}: the name of a secret, or its whole ARN, expected`;
   if (store === "ssm") return `${written}: the name of a parameter expected, such as /mcp/token`;
   return `${written}: a deployed function has no such variable; name a secret by \${secretsmanager:name} or \${ssm:/path}`;

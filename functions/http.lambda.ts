@@ -6,7 +6,7 @@ import { createHttpHandler } from "./aws/http/handler.ts";
 import { createS3Client, createS3ObjectStore } from "./aws/s3-object-store.ts";
 import { HttpEnv, parseEnv } from "./contract/env.ts";
 import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "./contract/product.ts";
-import { REQUESTED_LISTING_DEADLINE_MS } from "./contract/refresh-limits.ts";
+import { LISTED_AT_ONCE, REQUESTED_LISTING_DEADLINE_MS, REQUESTED_PUBLISHING_MS } from "./contract/refresh-limits.ts";
 import { parsePins } from "./repository/pins.ts";
 import { createApi } from "./wiring/create-api.ts";
 import { installProject } from "./wiring/install-project.ts";
@@ -46,6 +46,8 @@ const api = createApi({
   maxListAgeMs: env.MAX_LIST_AGE_SECONDS * 1000,
   listTimeoutMs: REQUESTED_LISTING_DEADLINE_MS,
   refreshTimeoutMs: REQUESTED_LISTING_DEADLINE_MS,
+  publishTimeoutMs: REQUESTED_PUBLISHING_MS,
+  listedAtOnce: LISTED_AT_ONCE,
 });
 
 export const handler = createHttpHandler({

@@ -17,7 +17,7 @@ const context = {
   notifications: createSqsEventQueue({ client: createSqsClient(), queueUrl: env.NOTIFICATIONS_QUEUE_URL }),
   clock,
   log,
-  intervalMs: env.RECONCILE_SECONDS * 1000,
+  due: { intervalMs: env.RECONCILE_SECONDS * 1000, maxListAgeMs: env.MAX_LIST_AGE_SECONDS * 1000 },
 };
 
 /** Whatever the schedule says: what is due is read from the catalog. */

@@ -5,7 +5,7 @@ import { createS3Client, createS3ObjectStore } from "./aws/s3-object-store.ts";
 import { createAwsSecretReader } from "./aws/secrets.ts";
 import { createQueueHandler } from "./aws/sqs-events.ts";
 import { parseEnv, RefreshEnv } from "./contract/env.ts";
-import { LISTING_DEADLINE_MS, toDelaySeconds } from "./contract/refresh-limits.ts";
+import { LISTED_AT_ONCE, LISTING_DEADLINE_MS, PUBLISHING_MS, toDelaySeconds } from "./contract/refresh-limits.ts";
 import { createMcpToolSource } from "./mcp/client/tool-source.ts";
 import { toDebounceRules } from "./refresh/debounce.ts";
 import { takeRefreshes } from "./refresh/take-refreshes.ts";
@@ -40,6 +40,8 @@ const context = {
   maxListAgeMs: env.MAX_LIST_AGE_SECONDS * 1000,
   listTimeoutMs: LISTING_DEADLINE_MS,
   refreshTimeoutMs: LISTING_DEADLINE_MS,
+  publishTimeoutMs: PUBLISHING_MS,
+  listedAtOnce: LISTED_AT_ONCE,
 };
 
 export const handler = createQueueHandler({ log, process: (messages) => takeRefreshes(messages, context) });

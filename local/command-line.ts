@@ -181,7 +181,7 @@ async function connectTo(endpoint: string | undefined, { project, root, env }: S
     timer: realTimer,
     env,
     background: false,
-    log: createJsonLog(() => undefined),
+    log: createJsonLog(isDebugging(env) ? (line) => process.stderr.write(`${line}\n`) : () => undefined),
   });
   return createApiClient({ baseUrl: server.url, onClose: server.close });
 }
@@ -194,12 +194,16 @@ type Failure = {
   readonly extra: { readonly errors?: readonly Violation[] };
 };
 
+function isDebugging(env: CommandLineOptions["env"]): boolean {
+  return (env.SKILLBROKER_DEBUG ?? "") !== "";
+}
+
 function toFailure(error: unknown, env: CommandLineOptions["env"]): Failure {
   if (error instanceof UsageError) {
     const { message } = error;
     return { code: "REQUEST_INVALID", message: message.split("\n")[0] ?? message, shown: message, extra: {} };
   }
-  const debugging = (env.SKILLBROKER_DEBUG ?? "") !== "";
+  const debugging = isDebugging(env);
   if (error instanceof Fault) {
     const { errors } = toWireFault(error);
     const shown = debugging ? stackOf(error) : error.message.replace(/$|(?=\n)/, ` (${error.code})`);

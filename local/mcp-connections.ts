@@ -34,15 +34,45 @@ export function startMcpConnections(
   return { adapters, close: async () => void (await Promise.all(adapters.map((adapter) => adapter.close()))) };
 }
 
-/** Passes each server's changes on as queued notifications; one that cannot be queued is logged. */
-export function passOn(queue: EventQueue, log: Log): (adapter: MCPToolAdapter, server: string) => void {
+export type PassOnOptions = {
+  readonly queue: EventQueue;
+  readonly timer: Timer;
+  readonly log: Log;
+  /** Between two notifications of one server; what comes in between is told by the second. */
+  readonly pauseMs: number;
+};
+
+/**
+ * Passes each server's changes on as queued notifications; one that cannot be queued is logged. A server that notifies in
+ * a loop costs the queue a few messages a second and not thousands.
+ */
+export function passOn({
+  queue,
+  timer,
+  log,
+  pauseMs,
+}: PassOnOptions): (adapter: MCPToolAdapter, server: string) => void {
   return (adapter, server) => {
-    adapter.addNotificationListener((method) => {
-      if (method !== LIST_CHANGED) return;
-      const notification: Notification = { server, method, source: "watch" };
+    const notification: Notification = { server, method: LIST_CHANGED, source: "watch" };
+    const send = () => {
       queue
         .send({ body: JSON.stringify(notification) })
         .catch((error: unknown) => log("error", "notification not queued", { server, error }));
+    };
+    let resting = false;
+    let again = false;
+    const tell = () => {
+      again = resting;
+      if (resting) return;
+      resting = true;
+      send();
+      timer(() => {
+        resting = false;
+        if (again) tell();
+      }, pauseMs);
+    };
+    adapter.addNotificationListener((method) => {
+      if (method === LIST_CHANGED) tell();
     });
   };
 }

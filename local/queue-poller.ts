@@ -6,7 +6,8 @@ import { readBatchResponse, toSqsEvent } from "./queue-event.ts";
 
 /**
  * What Lambda's event source mapping does in the cloud: takes batches from a queue to a handler, removes what was done
- * and lets the rest come again. One batch at a time. While the handler works its messages are hidden further and
+ * and lets the rest come again. A few batches at a time, as Lambda runs several instances of a function, so that a slow one
+ * holds up nobody but its own group. While the handler works its messages are hidden further and
  * further, so that the visibility timeout can be short and what a killed process had in hand comes back soon.
  */
 
@@ -15,6 +16,8 @@ export type QueuePollerOptions = {
   readonly handler: QueueHandler;
   readonly queueName: string;
   readonly batchSize: number;
+  /** Batches that are worked on at the same time; 1 when left out. */
+  readonly concurrency?: number;
   /** Of the queue. */
   readonly visibilitySeconds: number;
   /** When a failed message comes again; after the visibility timeout when left out. */
@@ -31,7 +34,7 @@ export type QueuePollerOptions = {
 export type QueuePoller = {
   /** Looks into the queue at once: for whoever has just sent something. */
   wake(): void;
-  /** Resolves once the batch that is worked on is done; no other is begun. */
+  /** Resolves once the batches that are worked on are done; no other is begun. */
   close(): Promise<void>;
 };
 
@@ -43,16 +46,29 @@ const BEATS_A_VISIBILITY = 3;
 
 /** Never stops by an error: it is logged, and the loop goes on. */
 export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
-  const { idleMs = IDLE_MS } = options;
+  const { idleMs = IDLE_MS, concurrency = 1 } = options;
   const pauses = { worked: 0, idle: idleMs, failed: PAUSE_AFTER_FAILURE_MS } as const;
   const rest = createRest(options.timer);
+  const working = new Set<Promise<void>>();
   let closed = false;
+  const begin = (messages: readonly ReceivedMessage[]) => {
+    const worked = work(messages, options)
+      .catch((error: unknown) => options.log("error", "batch of a queue failed", { queue: options.queueName, error }))
+      .finally(() => {
+        working.delete(worked);
+        // Whatever waited behind these in their groups.
+        rest.end();
+      });
+    working.add(worked);
+  };
   const run = async () => {
     while (!closed) {
-      const outcome = await poll(options);
+      const outcome = await poll(options, begin);
+      if (working.size >= concurrency) await Promise.race(working);
       // Even after work: what the process does beside the queue must come to its turn.
-      await rest.take(pauses[outcome]);
+      if (!closed) await rest.take(pauses[outcome]);
     }
+    await Promise.all(working);
   };
   const ended = run();
   return {
@@ -90,11 +106,14 @@ function createRest(timer: Timer): { take(ms: number): Promise<void>; end(): voi
   };
 }
 
-async function poll(options: QueuePollerOptions): Promise<"worked" | "idle" | "failed"> {
+async function poll(
+  options: QueuePollerOptions,
+  begin: (messages: readonly ReceivedMessage[]) => void,
+): Promise<"worked" | "idle" | "failed"> {
   try {
     const messages = await options.consumer.receive({ max: options.batchSize });
     if (messages.length === 0) return "idle";
-    await work(messages, options);
+    begin(messages);
     return "worked";
   } catch (error) {
     options.log("error", "queue could not be read", { queue: options.queueName, error });

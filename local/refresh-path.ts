@@ -1,7 +1,7 @@
 import { createQueueHandler } from "../functions/aws/sqs-events.ts";
 import type { Installation } from "../functions/catalog/catalog.ts";
 import type { Clock, EventQueue, Log, ObjectStore, Timer, ToolSource } from "../functions/contract/ports.ts";
-import { delayOf, LISTING_DEADLINE_MS } from "../functions/contract/refresh-limits.ts";
+import { delayOf, LISTED_AT_ONCE, LISTING_DEADLINE_MS, PUBLISHING_MS } from "../functions/contract/refresh-limits.ts";
 import type { OperatorSettings } from "../functions/contract/settings.ts";
 import { toDebounceRules } from "../functions/refresh/debounce.ts";
 import { reconcile } from "../functions/refresh/reconcile.ts";
@@ -35,7 +35,8 @@ const MAX_RECEIVES = 5;
 const RETRY_SECONDS = 1;
 /** A storm is noted in few transactions, so that its newest bucket is known in time. */
 const NOTIFICATIONS_AT_ONCE = 100;
-const REFRESHES_AT_ONCE = 10;
+/** Servers whose lists are fetched at the same time, each by a message of its own. */
+const REFRESHES_AT_ONCE = 8;
 const RECONCILE_EVERY_MS = 60_000;
 
 export function openLocalQueues(options: {
@@ -75,6 +76,8 @@ export function startRefreshPath(options: RefreshPathOptions): RefreshPath {
     maxListAgeMs: settings.maxListAgeSeconds * 1000,
     listTimeoutMs: LISTING_DEADLINE_MS,
     refreshTimeoutMs: LISTING_DEADLINE_MS,
+    publishTimeoutMs: PUBLISHING_MS,
+    listedAtOnce: LISTED_AT_ONCE,
   };
   const common = { visibilitySeconds: VISIBILITY_SECONDS, retrySeconds: RETRY_SECONDS, clock, timer, log };
   const notify = startQueuePoller({
@@ -90,7 +93,8 @@ export function startRefreshPath(options: RefreshPathOptions): RefreshPath {
     consumer: queues.refreshes,
     handler: createQueueHandler({ log, process: (messages) => takeRefreshes(messages, context) }),
     queueName: "refreshes.fifo",
-    batchSize: REFRESHES_AT_ONCE,
+    batchSize: 1,
+    concurrency: REFRESHES_AT_ONCE,
     functionSeconds: 60,
   });
   const notifications = waking(queues.notifications, notify);
@@ -101,7 +105,7 @@ export function startRefreshPath(options: RefreshPathOptions): RefreshPath {
       notifications,
       clock,
       log,
-      intervalMs: settings.reconcileSeconds * 1000,
+      due: { intervalMs: settings.reconcileSeconds * 1000, maxListAgeMs: settings.maxListAgeSeconds * 1000 },
     }),
   );
   return {

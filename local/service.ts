@@ -1,14 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { createHttpHandler, type HttpHandler } from "../functions/aws/http/handler.ts";
 import type { Installation } from "../functions/catalog/catalog.ts";
-import type { Clock, EventQueue, Log, ObjectStore, Timer } from "../functions/contract/ports.ts";
+import { Fault } from "../functions/contract/fault.ts";
+import type { Clock, Log, ObjectStore, Timer, ToolSource } from "../functions/contract/ports.ts";
 import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/product.ts";
-import { REQUESTED_LISTING_DEADLINE_MS } from "../functions/contract/refresh-limits.ts";
+import {
+  LISTED_AT_ONCE,
+  REQUESTED_LISTING_DEADLINE_MS,
+  REQUESTED_PUBLISHING_MS,
+} from "../functions/contract/refresh-limits.ts";
 import { readPinsFile } from "../functions/repository/pins-file.ts";
 import { createApi } from "../functions/wiring/create-api.ts";
 import { installProject } from "../functions/wiring/install-project.ts";
 import { createLazyToolSource } from "../functions/wiring/lazy-ports.ts";
-import type { McpConnections, McpConnectionsOptions } from "./mcp-connections.ts";
+import type { McpConnections, McpConnectionsOptions, PassOnOptions } from "./mcp-connections.ts";
 import type { Project } from "./project.ts";
 import { openLocalQueues, startRefreshPath } from "./refresh-path.ts";
 import { createLocalSecretReader } from "./secrets.ts";
@@ -42,9 +47,12 @@ export async function startService(options: ServiceOptions, store: ObjectStore):
   const { settings } = project;
   const installed = installLocally(project, log);
   const readSecret = createLocalSecretReader({ env, clock });
+  const closing = new AbortController();
   const toolSource = createLazyToolSource(async () => {
     const { createMcpToolSource } = await import("../functions/mcp/client/tool-source.ts");
-    return createMcpToolSource({ servers: installed.servers, readSecret, clock });
+    const abortAfter = (milliseconds: number) => AbortSignal.any([AbortSignal.timeout(milliseconds), closing.signal]);
+    const source = createMcpToolSource({ servers: installed.servers, readSecret, clock, abortAfter });
+    return whileOpen(source, closing.signal);
   });
   const queues = openLocalQueues({ directory: dataDirectory, settings, clock, log });
   const path = background
@@ -52,7 +60,8 @@ export async function startService(options: ServiceOptions, store: ObjectStore):
     : { notifications: queues.notifications, close: async () => undefined };
   const servers = background ? installed.servers : [];
   const listening = { servers, readSecret, clock, timer, random: Math.random, log };
-  const connections = await listen(listening, path.notifications);
+  const pauseMs = (settings.debounceSeconds * 1000) / 2;
+  const connections = await listen(listening, { queue: path.notifications, timer, log, pauseMs });
   const api = createApi({
     installed,
     store,
@@ -66,6 +75,8 @@ export async function startService(options: ServiceOptions, store: ObjectStore):
     maxListAgeMs: settings.maxListAgeSeconds * 1000,
     listTimeoutMs: REQUESTED_LISTING_DEADLINE_MS,
     refreshTimeoutMs: REQUESTED_LISTING_DEADLINE_MS,
+    publishTimeoutMs: REQUESTED_PUBLISHING_MS,
+    listedAtOnce: LISTED_AT_ONCE,
   });
   const handler = createHttpHandler({
     api,
@@ -76,6 +87,7 @@ export async function startService(options: ServiceOptions, store: ObjectStore):
     clock,
   });
   const close = async () => {
+    closing.abort();
     await connections.close();
     await path.close();
     queues.close();
@@ -83,14 +95,24 @@ export async function startService(options: ServiceOptions, store: ObjectStore):
   return { handler, close };
 }
 
+/**
+ * A list that ends because the service does must not be published as a server's failure: the message that asked for it
+ * stays queued.
+ */
+function whileOpen(source: ToolSource, closing: AbortSignal): ToolSource {
+  const list: ToolSource["list"] = async (server, limits) => {
+    const listed = await source.list(server, limits);
+    if (closing.aborted) throw new Fault("SERVER_UNAVAILABLE", "the service stopped meanwhile");
+    return listed;
+  };
+  return { ...source, list };
+}
+
 /** The MCP SDK takes its time to load, which a service without servers need not wait for. */
-async function listen(
-  options: McpConnectionsOptions,
-  notifications: EventQueue,
-): Promise<Pick<McpConnections, "close">> {
+async function listen(options: McpConnectionsOptions, passing: PassOnOptions): Promise<Pick<McpConnections, "close">> {
   if (options.servers.length === 0) return { close: async () => undefined };
   const { passOn, startMcpConnections } = await import("./mcp-connections.ts");
-  return startMcpConnections(options, passOn(notifications, options.log));
+  return startMcpConnections(options, passOn(passing));
 }
 
 function installLocally({ settings, skillsRoot, mcp }: Project, log: Log): Installation {

@@ -5,6 +5,7 @@ import { Construct } from "constructs";
 import type { NotifyEnv, ReconcileEnv, RefreshEnv } from "../../functions/contract/env.ts";
 import { toEnvironments } from "../deploy-settings.ts";
 import { NOTIFY_SECONDS, RECONCILE_SECONDS, REFRESH_SECONDS } from "../timeouts.ts";
+import { type AlarmTexts, alarmAtLoop } from "./alarms.ts";
 import { STORE_ACCESS } from "./artifact-bucket.ts";
 import { feed, toConsumeStatement, toSendStatement } from "./refresh-queues.ts";
 import { toSecretStatements } from "./secret-access.ts";
@@ -23,6 +24,20 @@ const SMALL_MIB = 512;
 const NOTIFY_CONCURRENCY = 2;
 /** A server that answers slowly holds up its own batch; the others go on. */
 const REFRESH_CONCURRENCY = 5;
+
+const NOTIFY_LOOPED: AlarmTexts = {
+  description:
+    "AWS ended a loop through the notify function: what it sent came back to it as a notification some sixteen times. " +
+    "Nothing in this stack does that. Look for what reads the queue of refreshes, or listens to a server, and sends " +
+    "notifications in answer; detach it, then see to the dead letters, where the dropped messages end.",
+};
+const REFRESH_LOOPED: AlarmTexts = {
+  description:
+    "AWS ended a loop through the refresh function: its fetching made it run again some sixteen times. Nothing in this " +
+    "stack does that. Look for an MCP server of this account that notifies whenever its list is fetched, or for what " +
+    "listens to the bucket and sends notifications; put it right, then see to the dead letters, where the dropped " +
+    "messages end.",
+};
 
 /** The functions that turn notifications into refreshes, and the clock that asks for those that nobody announced. */
 export class RefreshPath extends Construct {
@@ -54,6 +69,7 @@ function addNotify(scope: Construct, { settings, bundles, store, queues }: Servi
     counted: [ERRORS],
   });
   feed(handler, queues.notifications, { maxConcurrency: NOTIFY_CONCURRENCY });
+  alarmAtLoop(handler, NOTIFY_LOOPED);
 }
 
 function addRefresh(scope: Construct, { settings, bundles, store, queues, servers }: ServiceParts): void {
@@ -74,6 +90,7 @@ function addRefresh(scope: Construct, { settings, bundles, store, queues, server
     counted: [ERRORS, REFUSED_REPOSITORIES, UNAVAILABLE_SERVERS],
   });
   feed(handler, queues.refreshes, { maxConcurrency: REFRESH_CONCURRENCY });
+  alarmAtLoop(handler, REFRESH_LOOPED);
 }
 
 function addReconcile(scope: Construct, { settings, bundles, store, queues }: ServiceParts): ServiceFunction {

@@ -5,6 +5,7 @@ import { DeduplicationScope, FifoThroughputLimit, Queue, QueueEncryption, type Q
 import { Construct } from "constructs";
 import { toDelaySeconds } from "../../functions/contract/refresh-limits.ts";
 import { NOTIFY_SECONDS, REFRESH_SECONDS, toVisibilitySeconds } from "../timeouts.ts";
+import { type AlarmTexts, alarmAtDeadLetter } from "./alarms.ts";
 
 export type RefreshQueuesProps = { readonly debounceSeconds: number };
 
@@ -20,9 +21,11 @@ export class RefreshQueues extends Construct {
   constructor(scope: Construct, id: string, { debounceSeconds }: RefreshQueuesProps) {
     super(scope, id);
     this.notifications = addQueue(this, "Notifications", {
+      alarm: NOTIFICATION_DIED,
       visibilityTimeout: Duration.seconds(toVisibilitySeconds(NOTIFY_SECONDS)),
     });
     this.refreshes = addQueue(this, "Refreshes", {
+      alarm: REFRESH_DIED,
       fifo: true,
       // The id is the sender's: server and bucket. Two scopes mean the same for it, since a group is a server.
       contentBasedDeduplication: false,
@@ -39,7 +42,24 @@ const RETENTION = Duration.days(4);
 /** Longer than the queue's own: a standard queue's dead letter keeps the age that it came with. */
 const DEAD_LETTER_RETENTION = Duration.days(14);
 
-function addQueue(scope: Construct, id: string, props: QueueProps): Queue {
+const NOTIFICATION_DIED: AlarmTexts = {
+  description:
+    "A notification failed five times and waits here for 14 days; its server is asked again by the schedule alone. The " +
+    "log of the notify function says why: the message cannot be read or names a server that is not deployed, or the " +
+    "bucket or the queue of refreshes could not be written. Put that right and redrive the queue, or purge it of what " +
+    "nobody needs.",
+};
+const REFRESH_DIED: AlarmTexts = {
+  description:
+    "A refresh failed five times and waits here for 14 days; the catalog does not show what it was asked for. The log " +
+    "of the refresh function says why: the bucket could not be read or written, the function ran out of time, or no " +
+    "such server is deployed; one that does not answer is no reason. Put that right and redrive the queue, or " +
+    "purge it when the server was refreshed since.",
+};
+
+type AddedQueue = QueueProps & { readonly alarm: AlarmTexts };
+
+function addQueue(scope: Construct, id: string, { alarm, ...props }: AddedQueue): Queue {
   const secured = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
   const deadLetters = new Queue(scope, `${id}DeadLetters`, {
     ...secured,
@@ -47,6 +67,7 @@ function addQueue(scope: Construct, id: string, props: QueueProps): Queue {
     ...(props.fifo === true ? { fifo: true } : {}),
     retentionPeriod: DEAD_LETTER_RETENTION,
   });
+  alarmAtDeadLetter(deadLetters, alarm);
   return new Queue(scope, id, {
     ...secured,
     ...props,

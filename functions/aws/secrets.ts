@@ -1,5 +1,5 @@
 import { type Outcome, refuse, succeed } from "../contract/fault.ts";
-import type { SecretReference } from "../contract/mcp-server.ts";
+import { nameOfSecret, type SecretReference } from "../contract/mcp-server.ts";
 import type { Clock, ReadSecret } from "../contract/ports.ts";
 
 /**
@@ -12,7 +12,7 @@ export type ReadStoredText = (name: string) => Promise<string | undefined>;
 
 export type AwsSecretReaderOptions = {
   readonly clock: Clock;
-  /** How long a value is used without asking again: so long a rotated secret may still be refused. 5 minutes. */
+  /** How long a value is used without asking again, by all who do not want it fresh. 5 minutes. */
   readonly keepMs?: number;
   /** For another endpoint. */
   readonly client?: { readonly endpoint?: string; readonly region?: string; readonly credentials?: Credentials };
@@ -27,10 +27,10 @@ type Kept = { readonly until: number; readonly outcome: Promise<Outcome<string>>
 export function createAwsSecretReader({ clock, keepMs = KEEP_MS, client = {} }: AwsSecretReaderOptions): ReadSecret {
   const stores = createStores(client);
   const kept = new Map<string, Kept>();
-  return async (reference) => {
-    const key = write(reference);
+  return async (reference, { fresh = false } = {}) => {
+    const key = nameOfSecret(reference);
     const found = kept.get(key);
-    if (found !== undefined && clock() < found.until) return found.outcome;
+    if (!fresh && found !== undefined && clock() < found.until) return found.outcome;
     const asked = { until: clock() + keepMs, outcome: read(reference, stores) };
     kept.set(key, asked);
     const outcome = await asked.outcome;
@@ -109,15 +109,14 @@ function explain(error: unknown, { title, action }: Store): string {
 
 function refuseVariable(reference: SecretReference): Outcome<never> {
   const { name } = reference;
-  const advice = `put the value into AWS and name it by \${secretsmanager:${name}} or \${ssm:/${name}}`;
+  const [secret, parameter] = [
+    nameOfSecret({ store: "secretsmanager", name }),
+    nameOfSecret({ store: "ssm", name: `/${name}` }),
+  ];
+  const advice = `put the value into AWS and name it by ${secret} or ${parameter}`;
   return unavailable(reference, `a deployed function has no such variable; ${advice}`);
 }
 
 function unavailable(reference: SecretReference, problem: string): Outcome<never> {
-  return refuse("SERVER_UNAVAILABLE", `the secret ${write(reference)} cannot be had: ${problem}`);
-}
-
-/** As it stands in `mcp.json`. */
-function write({ store, name }: SecretReference): string {
-  return `\${${store}:${name}}`;
+  return refuse("SERVER_UNAVAILABLE", `the secret ${nameOfSecret(reference)} cannot be had: ${problem}`);
 }

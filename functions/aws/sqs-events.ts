@@ -1,7 +1,7 @@
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import * as z from "zod";
 import { Fault } from "../contract/fault.ts";
-import type { Log, ReceivedMessage } from "../contract/ports.ts";
+import type { FailedMessages, Log, ReceivedMessage } from "../contract/ports.ts";
 import { quoted } from "../contract/printable.ts";
 
 /**
@@ -9,9 +9,6 @@ import { quoted } from "../contract/printable.ts";
  * only they come again. An answer that names nothing deletes the whole batch, and one that names what is not in it
  * brings all of it back; so the answer is made here, from the batch's own ids.
  */
-
-/** Message id -> why it failed; what is not named is done and is removed. */
-export type FailedMessages = ReadonlyMap<string, Fault>;
 
 export type QueueHandlerOptions = {
   readonly log: Log;

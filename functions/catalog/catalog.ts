@@ -73,7 +73,7 @@ export function installAll({ repositories: loaded, approvals, servers, log }: In
 
 /** The catalog that a published record makes of an installation; without a record, the one that was deployed. */
 export function toCatalog(installed: Installation, record: CatalogRecord | undefined, age: Age): Catalog {
-  const servers = toLendingServers(installed.servers, record, age);
+  const servers = toLendingServers({ declared: installed.servers, record, policy: installed.policy }, age);
   const tools = new Map([...installed.tools, ...toLentTools(servers).map((tool) => [tool.spec.ref, tool] as const)]);
   const lookup = createLookup(installed.tools, servers);
   const skills = installed.skills.withLookup(lookup);

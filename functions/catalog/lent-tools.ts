@@ -1,3 +1,4 @@
+import type { OperatorPolicy } from "../broker/operator-policy.ts";
 import type { RegisteredTool } from "../broker/tool-registry.ts";
 import { digestOfConfig, type MCPServerConfig } from "../contract/mcp-server.ts";
 import {
@@ -13,7 +14,15 @@ import type { ToolLookup, ToolState } from "./skill-registry.ts";
 
 /** What the declared MCP servers lend, by the lists that were published last. */
 
-export type LentTool = { readonly ref: ToolRef; readonly definition: OfferedTool };
+export type LentTool = {
+  readonly ref: ToolRef;
+  readonly definition: OfferedTool;
+  /**
+   * Digest of the definition that was approved under this very ref, when it is another one. Two definitions can be made
+   * to share the digits of a ref; the second is as unapproved as any other.
+   */
+  readonly standsInFor?: string | undefined;
+};
 
 export type LendingServer = {
   readonly name: string;
@@ -31,26 +40,40 @@ export type Age = {
   readonly maxListAgeMs: number;
 };
 
+export type LendingSource = {
+  readonly declared: readonly MCPServerConfig[];
+  readonly record: Pick<CatalogRecord, "servers"> | undefined;
+  readonly policy: Pick<OperatorPolicy, "digests">;
+};
+
 /** Every declared server, by name. What was published about others, or under another configuration, is passed over. */
-export function toLendingServers(
-  declared: readonly MCPServerConfig[],
-  record: Pick<CatalogRecord, "servers"> | undefined,
-  age: Age,
-): ReadonlyMap<string, LendingServer> {
-  const published = new Map(record?.servers.map((server) => [server.name, server]));
+export function toLendingServers(source: LendingSource, age: Age): ReadonlyMap<string, LendingServer> {
+  const published = new Map(source.record?.servers.map((server) => [server.name, server]));
   return new Map(
-    declared.map((config) => {
+    source.declared.map((config) => {
       const found = published.get(config.name);
-      const known = found?.config === digestOfConfig(config) ? found : undefined;
-      return [config.name, toLendingServer(config.name, known, age)];
+      const record = found?.config === digestOfConfig(config) ? found : undefined;
+      const tools = toLent(config.name, record, source.policy);
+      return [config.name, { name: config.name, record, tools, readable: isReadable(record, age) }];
     }),
   );
 }
 
-function toLendingServer(name: string, record: ServerRecord | undefined, age: Age): LendingServer {
-  const lent = (record?.tools ?? []).map((definition) => ({ ref: mcpRef(name, definition), definition }));
-  const tools = new Map(lent.map((tool) => [tool.definition.name, tool]));
-  return { name, record, tools, readable: isReadable(record, age) };
+function toLent(
+  server: string,
+  record: ServerRecord | undefined,
+  { digests }: LendingSource["policy"],
+): ReadonlyMap<string, LentTool> {
+  const kept = new Map(
+    record?.approved.map((definition) => [mcpRef(server, definition), digestOfDefinition(definition)]),
+  );
+  const lent = (record?.tools ?? []).map((definition): LentTool => {
+    const ref = mcpRef(server, definition);
+    const approved = digests.get(ref) ?? kept.get(ref);
+    const standsInFor = approved === digestOfDefinition(definition) ? undefined : approved;
+    return { ref, definition, standsInFor };
+  });
+  return new Map(lent.map((tool) => [tool.definition.name, tool]));
 }
 
 function isReadable(record: ServerRecord | undefined, { now, maxListAgeMs }: Age): boolean {
@@ -68,28 +91,17 @@ export function readableUntil(servers: ReadonlyMap<string, LendingServer>, { max
 
 export function toLentTools(servers: ReadonlyMap<string, LendingServer>): readonly RegisteredTool[] {
   return [...servers.values()].flatMap(({ name, tools }) =>
-    [...tools.values()].map((tool) => ({
-      spec: toSpec(name, tool),
-      binding: { server: name, tool: tool.definition.name },
-    })),
+    [...tools.values()]
+      .filter(({ standsInFor }) => standsInFor === undefined)
+      .map((tool) => ({ spec: toSpec(name, tool), binding: { server: name, tool: tool.definition.name } })),
   );
 }
 
 function toSpec(origin: string, { ref, definition }: LentTool): ToolSpec {
   const { name, description = "", inputSchema, outputSchema } = definition;
+  const id = `${origin}/${name}`;
   const digest = digestOfDefinition(definition);
-  const version = digest.slice(0, ref.length - ref.lastIndexOf("@") - 1);
-  return {
-    ref,
-    id: `${origin}/${name}`,
-    version,
-    kind: "tool",
-    description,
-    inputSchema,
-    outputSchema,
-    origin,
-    digest,
-  };
+  return { ref, id, version: digitsOf(ref), kind: "tool", description, inputSchema, outputSchema, origin, digest };
 }
 
 /** Installed tools by their exact ref; tools of servers by `server/tool`, with or without the digits of a definition. */
@@ -114,6 +126,9 @@ function lookUpLent(
   if (!server.readable) return { state: "unknown" };
   const lent = server.tools.get(tool);
   if (lent === undefined) return { state: "absent" };
+  if (lent.standsInFor !== undefined) {
+    return { state: "changed", approved: lent.standsInFor, offered: digestOfDefinition(lent.definition) };
+  }
   const offered = digitsOf(lent.ref);
   if (digits !== undefined && digits !== offered) return { state: "changed", approved: digits, offered };
   return { state: "present", ref: lent.ref };
@@ -123,16 +138,18 @@ function digitsOf(ref: ToolRef): string {
   return ref.slice(ref.lastIndexOf("@") + 1);
 }
 
-export function toServerHealth({ name, record, tools }: LendingServer, now: number): ServerHealth {
+/** A list that is too old to be gone by is as good as one that could not be fetched, and is told as such. */
+export function toServerHealth({ name, record, tools, readable }: LendingServer, now: number): ServerHealth {
   const listedAt = record?.listed_at ?? null;
+  const aged = record?.status === "fresh" && !readable;
   return {
     name,
-    status: record?.status ?? "unlisted",
+    status: aged ? "stale" : (record?.status ?? "unlisted"),
     listed_at: listedAt,
     age_seconds: listedAt === null ? null : Math.max(0, Math.floor((now - Date.parse(listedAt)) / 1000)),
     tools: tools.size,
     quarantined: record?.quarantined ?? [],
     failures: record?.failures ?? 0,
-    reason: record?.reason ?? null,
+    reason: aged ? "its list is older than maxListAgeSeconds allows" : (record?.reason ?? null),
   };
 }

@@ -5,10 +5,9 @@
 export class SkillRefreshResult {
   /** Names of the skills whose tool set was recomputed and is whole. */
   readonly refreshed: readonly string[];
-  /** Name -> why its tool set is not whole. */
-  readonly failed: ReadonlyMap<string, string>;
   /** Names of the skills whose tools could not be looked up now; their previous tool set stays in force. */
   readonly skipped: readonly string[];
+  readonly #failed: ReadonlyMap<string, string>;
 
   constructor(lists: {
     readonly refreshed?: readonly string[];
@@ -16,9 +15,14 @@ export class SkillRefreshResult {
     readonly skipped?: readonly string[];
   }) {
     this.refreshed = Object.freeze([...(lists.refreshed ?? [])]);
-    this.failed = new Map(lists.failed ?? []);
+    this.#failed = new Map(lists.failed ?? []);
     this.skipped = Object.freeze([...(lists.skipped ?? [])]);
     Object.freeze(this);
+  }
+
+  /** Name -> why its tool set is not whole. A copy: a map cannot be frozen. */
+  get failed(): ReadonlyMap<string, string> {
+    return new Map(this.#failed);
   }
 
   get totalRefreshed(): number {
@@ -26,7 +30,7 @@ export class SkillRefreshResult {
   }
 
   get totalFailed(): number {
-    return this.failed.size;
+    return this.#failed.size;
   }
 
   get totalSkipped(): number {
@@ -43,11 +47,11 @@ export class SkillRefreshResult {
    * neutral element, so that results may be merged in any grouping.
    */
   merge(other: SkillRefreshResult): SkillRefreshResult {
-    const later = new Set([...other.refreshed, ...other.failed.keys(), ...other.skipped]);
+    const later = new Set([...other.refreshed, ...other.#failed.keys(), ...other.skipped]);
     const kept = (names: readonly string[]) => names.filter((name) => !later.has(name));
     return new SkillRefreshResult({
       refreshed: [...kept(this.refreshed), ...other.refreshed],
-      failed: new Map([...[...this.failed].filter(([name]) => !later.has(name)), ...other.failed]),
+      failed: new Map([...[...this.#failed].filter(([name]) => !later.has(name)), ...other.#failed]),
       skipped: [...kept(this.skipped), ...other.skipped],
     });
   }

@@ -23,14 +23,19 @@ export function toServedTools({ skills, lookup, result, previous }: ServedSource
   return new Map(
     skills.list().map(({ name }) => {
       const uses = skills.resolve(name).uses.map(({ ref }) => ref);
-      const present = uses.flatMap((ref) => toExact(ref, lookup));
-      if (refreshed.has(name)) return [name, present];
+      if (refreshed.has(name)) return [name, uses.flatMap((ref) => toExact(ref, lookup))];
       const before = previous.get(name) ?? [];
-      if (result.failed.has(name)) return [name, before.filter((ref) => present.includes(ref))];
       const named = new Set(uses);
-      return [name, before.filter((ref) => named.has(ref) || named.has(withoutVersion(ref)))];
+      const kept = before.filter((ref) => named.has(ref) || named.has(withoutVersion(ref)));
+      return [name, result.failed.has(name) ? kept.filter((ref) => mayBeThere(ref, lookup)) : kept];
     }),
   );
+}
+
+/** Not known to be gone or changed; a tool whose server could not be asked is neither. */
+function mayBeThere(ref: ToolRef, lookup: ToolLookup): boolean {
+  const { state } = lookup(ref);
+  return state === "present" || state === "unknown";
 }
 
 function toExact(ref: string, lookup: ToolLookup): readonly ToolRef[] {

@@ -2,7 +2,13 @@ import { permittedSpecs } from "../broker/operator-policy.ts";
 import type { RegisteredTool } from "../broker/tool-registry.ts";
 import type { ChangedTool, ModelFormat, ModelTools, ToolEntry, ToolGroups } from "../contract/catalog.ts";
 import { digestOfJson, sha256Hex } from "../contract/json.ts";
-import { DEFINITION_FIELDS, mcpRef, type OfferedTool, parseMcpToolName } from "../contract/offered-tool.ts";
+import {
+  DEFINITION_FIELDS,
+  mcpRef,
+  type OfferedTool,
+  parseMcpToolName,
+  wholeApproval,
+} from "../contract/offered-tool.ts";
 import { toMultiLine } from "../contract/text.ts";
 import { type JsonObject, type ToolRef, type ToolSpec, thirdParty } from "../contract/tool.ts";
 import { BUNDLED_SPECS } from "./bundled-tools.ts";
@@ -41,7 +47,15 @@ function toChangedTools({ policy, lookup, servers }: Catalog): ChangedTool[] {
     if (offered === undefined) return [];
     const before = server?.record?.approved.find((definition) => mcpRef(name.server, definition) === approved);
     const differences = before === undefined ? null : toDifferences(before, offered.definition);
-    return [{ tool: `${name.server}/${name.tool}`, approved, offered: offered.ref, differences }];
+    return [
+      {
+        tool: `${name.server}/${name.tool}`,
+        approved,
+        offered: offered.ref,
+        differences,
+        approval: wholeApproval(name.server, offered.definition),
+      },
+    ];
   });
 }
 
@@ -77,7 +91,8 @@ function byRef(a: ToolSpec, b: ToolSpec): number {
 function toEntry(spec: ToolSpec): ToolEntry {
   const { ref, kind, origin, description, inputSchema, outputSchema, digest } = spec;
   const output = outputSchema === undefined ? {} : { output_schema: outputSchema };
-  return { ref, kind, origin, description, input_schema: inputSchema, ...output, digest };
+  const approval = parseMcpToolName(ref) === undefined ? {} : { approval: `${ref.split("@")[0]}@${digest}` };
+  return { ref, kind, origin, description, input_schema: inputSchema, ...output, digest, ...approval };
 }
 
 const DEFINITIONS: Readonly<Record<ModelFormat, (spec: ToolSpec, name: string) => JsonObject>> = {

@@ -14,6 +14,10 @@ export const ToolEntry = z
     input_schema: JsonSchemaObject,
     output_schema: JsonSchemaObject.optional(),
     digest: z.string(),
+    approval: z
+      .string()
+      .optional()
+      .meta({ description: 'of a lent tool: what approves this very definition in "tools" of cdk.json' }),
   })
   .meta({ id: "Tool" });
 export type ToolEntry = z.infer<typeof ToolEntry>;
@@ -22,8 +26,9 @@ export type ToolEntry = z.infer<typeof ToolEntry>;
 export const ChangedTool = z
   .object({
     tool: z.string().meta({ description: "server/tool" }),
-    approved: z.string(),
-    offered: z.string(),
+    approved: z.string().meta({ description: "the approved ref" }),
+    offered: z.string().meta({ description: "the ref of what is offered" }),
+    approval: z.string().meta({ description: 'what approves the offered definition in "tools" of cdk.json' }),
     differences: z
       .array(z.object({ field: z.string(), approved: z.unknown(), offered: z.unknown() }))
       .nullable()

@@ -69,6 +69,7 @@ export const ReconcileEnv = z.object({
   BUCKET_NAME: BucketName,
   NOTIFICATIONS_QUEUE_URL: QueueUrl,
   RECONCILE_SECONDS: seconds(reconcileSeconds),
+  MAX_LIST_AGE_SECONDS: seconds(maxListAgeSeconds),
 });
 export type ReconcileEnv = z.infer<typeof ReconcileEnv>;
 

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { type Outcome, refuse, succeed, type Violation } from "./fault.ts";
 import { digestOfJson } from "./json.ts";
+import { BUILTIN_ORIGIN, LOCAL_BUNDLE } from "./tool.ts";
 import { toPointer, toViolations } from "./violations.ts";
 
 /** Which MCP servers lend tools, from `mcp.json` in the usual `mcpServers` shape; secrets are named in it, never written. */
@@ -14,6 +15,11 @@ export const ServerName = z
 /** `${env:NAME}`, `${secretsmanager:name}` or `${ssm:/path}`. */
 const SECRET_REFERENCE = /\$\{(env|secretsmanager|ssm):([^{}\s]{1,512})\}/g;
 export type SecretReference = { readonly store: "env" | "secretsmanager" | "ssm"; readonly name: string };
+
+/** The reference as it is written in `mcp.json`. */
+export function nameOfSecret({ store, name }: SecretReference): string {
+  return `\${${store}:${name}}`;
+}
 
 /** The secrets that a text names, in order. */
 export function secretsIn(text: string): readonly SecretReference[] {
@@ -38,13 +44,18 @@ const SecretText = z
     "a secret is named by ${env:NAME}, ${secretsmanager:name} or ${ssm:/path}",
   );
 
+/** A text that is used as it stands. Addresses and command lines are logged and shown, so no secret is put into one. */
+const PlainText = z
+  .string()
+  .refine((text) => !text.includes("${"), 'nothing is put in place of "${" here; a secret goes into headers or env');
+
 const HeaderName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "must be the name of an HTTP header");
 const HeaderValue = SecretText.regex(/^[\t\x20-\x7e]*$/, "must be printable ASCII");
 
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
 /** Headers carry tokens: beyond this machine they travel by TLS only. */
-const ServerUrl = z.string().refine((text) => {
+const ServerUrl = PlainText.refine((text) => {
   const url = URL.parse(text);
   if (url === null || url.username !== "" || url.password !== "" || url.hash !== "") return false;
   return url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK_HOSTS.has(url.hostname));
@@ -52,10 +63,10 @@ const ServerUrl = z.string().refine((text) => {
 
 const StdioEntry = z.strictObject({
   type: z.literal("stdio").optional(),
-  command: z.string().min(1).max(1024),
-  args: z.array(z.string().max(8192)).max(256).default([]),
+  command: PlainText.min(1).max(1024),
+  args: z.array(PlainText.max(8192)).max(256).default([]),
   env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), SecretText).default({}),
-  cwd: z.string().min(1).max(1024).optional(),
+  cwd: PlainText.min(1).max(1024).optional(),
   disabled: z.boolean().optional(),
 });
 
@@ -121,6 +132,11 @@ function toConfig(name: string, entry: z.infer<typeof StdioEntry> | z.infer<type
   }
   const { command, args, env, cwd } = entry;
   return { name, transport: "stdio", command, args, env: new Map(Object.entries(env)), cwd };
+}
+
+/** What no server may be called: it would pass for what is written in the source or read from the operator's own files. */
+export function reservedServerNames(repositories: readonly string[]): readonly string[] {
+  return [...new Set([BUILTIN_ORIGIN, LOCAL_BUNDLE, ...repositories])];
 }
 
 function refuseAll(violations: readonly Violation[]): Outcome<never> {

@@ -44,11 +44,16 @@ export function digestOfDefinition(tool: OfferedTool): string {
 }
 
 /** Digits of the definition digest that a ref bears. */
-const REF_DIGITS = 12;
+export const REF_DIGITS = 12;
 
 /** `server/tool@<first 12 hex digits of the definition digest>` */
 export function mcpRef(server: string, tool: OfferedTool): ToolRef {
   return ToolRef.parse(`${server}/${tool.name}@${digestOfDefinition(tool).slice(0, REF_DIGITS)}`);
+}
+
+/** What an approval of this tool should be: the ref with all digits of the digest. */
+export function wholeApproval(server: string, tool: OfferedTool): string {
+  return `${server}/${tool.name}@${digestOfDefinition(tool)}`;
 }
 
 /** A name that a skill or an approval uses for a tool of a server; `digits` is absent when any definition will do. */

@@ -127,8 +127,14 @@ export type ToolSession = {
   close(): Promise<void>;
 };
 
-/** The value of a secret; `SERVER_UNAVAILABLE`, naming the reference and never a value, when it cannot be had. */
-export type ReadSecret = (reference: SecretReference) => Promise<Outcome<string>>;
+/**
+ * The value of a secret; `SERVER_UNAVAILABLE`, naming the reference and never a value, when it cannot be had. `fresh`: as
+ * it is stored at this moment, whatever is remembered of it; for a value that was refused.
+ */
+export type ReadSecret = (
+  reference: SecretReference,
+  options?: { readonly fresh?: boolean },
+) => Promise<Outcome<string>>;
 
 /** `act` once, after `milliseconds`, unless it is cancelled before. For processes that live on; a Lambda has none. */
 export type Timer = (act: () => void, milliseconds: number) => { cancel(): void };

@@ -6,6 +6,13 @@ export const LISTING_DEADLINE_MS = 45_000;
 /** The same while a caller of `POST /v1/refreshes` waits, whom API Gateway sends away after 30 s. */
 export const REQUESTED_LISTING_DEADLINE_MS = 20_000;
 
+/** What publishing may take after that, in ms, while others publish as well. */
+export const PUBLISHING_MS = 10_000;
+export const REQUESTED_PUBLISHING_MS = 4_000;
+
+/** Servers that one refresh asks at the same time. */
+export const LISTED_AT_ONCE = 8;
+
 /** Half a second, or the window where that is less: time for a notification to be sent on before its bucket is looked at. */
 const MAX_SLACK_SECONDS = 0.5;
 

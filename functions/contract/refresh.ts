@@ -95,7 +95,7 @@ export type ServerHealth = z.infer<typeof ServerHealth>;
 
 export const RefreshReport = z
   .object({
-    generation: z.int().meta({ description: "of the catalog told of; with dry_run the one it would replace" }),
+    generation: z.int().meta({ description: "of the catalog told of; with dry_run the one that would be published" }),
     dry_run: z.boolean(),
     refreshed_at: Instant.nullable(),
     cause: RefreshCause,
@@ -114,10 +114,12 @@ export const RefreshRequest = z
   .strictObject({
     servers: z
       .array(ServerName)
+      .min(1, "at least one, or leave it out for all")
       .max(1_000)
       .optional()
       .meta({ description: "whose lists are fetched; all when left out" }),
     dry_run: z.boolean().default(false).meta({ description: "compute and answer, publish nothing" }),
+    source: z.literal("watch").optional().meta({ description: "that a server told of a change, to whoever asks" }),
   })
   .meta({ id: "RefreshRequest" });
 export type RefreshRequest = z.infer<typeof RefreshRequest>;

@@ -28,7 +28,7 @@ export const OperatorSettings = z.strictObject({
   /** How often a list is fetched without any notification, when the server does not say how long it is good. */
   reconcileSeconds: z.int().min(60).max(86_400).default(900),
   /** Past this age a list that could not be fetched again is no longer gone by. */
-  maxListAgeSeconds: z.int().min(60).max(2_592_000).default(86_400),
+  maxListAgeSeconds: z.int().min(300).max(2_592_000).default(86_400),
 });
 export type OperatorSettings = z.infer<typeof OperatorSettings>;
 

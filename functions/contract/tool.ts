@@ -44,6 +44,9 @@ export type ToolSpec = {
 /** The origin of what is written in, or shipped with, skillbroker itself. */
 export const BUILTIN_ORIGIN = "builtin";
 
+/** The bundle of the tools that are written in the source: a word in the operator's approvals. */
+export const LOCAL_BUNDLE = "local";
+
 /** True when the text of the spec is not ours: it is fenced before a model sees it. */
 export function thirdParty(spec: Pick<ToolSpec, "origin">): boolean {
   return spec.origin !== BUILTIN_ORIGIN;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { Fault } from "../contract/fault.ts";
-import type { ObjectStore } from "../contract/ports.ts";
+import type { ObjectStore, PutCondition } from "../contract/ports.ts";
 import { DEBOUNCE_PREFIX } from "../contract/store-layout.ts";
 import type { DebounceRecord } from "./debounce.ts";
 
@@ -18,8 +18,21 @@ function keyOf(server: string): string {
 
 /** Undefined when there is none, or none that can be read: that costs one fetch more. */
 export async function readDebounceRecord(store: ObjectStore, server: string): Promise<DebounceRecord | undefined> {
-  const object = await store.get(keyOf(server), { maxBytes: MAX_BYTES });
-  return object === undefined ? undefined : parse(object.bytes);
+  return (await find(store, keyOf(server))).record;
+}
+
+type Found = { readonly record: DebounceRecord | undefined; readonly condition?: PutCondition };
+
+/** One that cannot be read is written over whatever it is: nothing could be done about it at every later message. */
+async function find(store: ObjectStore, key: string): Promise<Found> {
+  try {
+    const object = await store.get(key, { maxBytes: MAX_BYTES });
+    if (object === undefined) return { record: undefined, condition: { type: "absent" } };
+    const record = Stored.parse(JSON.parse(Buffer.from(object.bytes).toString("utf8")));
+    return { record, condition: { type: "match", etag: object.etag } };
+  } catch {
+    return { record: undefined };
+  }
 }
 
 /** Replaces the record by what `change` makes of it; nothing is written when that is the record itself, or nothing. */
@@ -30,23 +43,12 @@ export async function changeDebounceRecord(
 ): Promise<void> {
   const key = keyOf(server);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const object = await store.get(key, { maxBytes: MAX_BYTES });
-    const record = object === undefined ? undefined : parse(object.bytes);
+    const { record, ...condition } = await find(store, key);
     const next = change(record);
     if (next === undefined) return;
     if (next.newest === record?.newest && next.pendingSince === record.pendingSince) return;
-    const condition =
-      object === undefined ? ({ type: "absent" } as const) : ({ type: "match", etag: object.etag } as const);
     const bytes = Buffer.from(JSON.stringify(next));
-    if ((await store.put({ key, bytes, mediaType: "application/json", condition })).stored) return;
+    if ((await store.put({ key, bytes, mediaType: "application/json", ...condition })).stored) return;
   }
   throw new Fault("DEFECT", `the debounce record of ${server} was changed by others ${MAX_ATTEMPTS} times in a row`);
-}
-
-function parse(bytes: Uint8Array): DebounceRecord | undefined {
-  try {
-    return Stored.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
-  } catch {
-    return undefined;
-  }
 }

@@ -72,6 +72,8 @@ export type DebounceFacts = {
   readonly bucket: number;
   /** When the bucket's message was first received: no fetch that follows it began sooner. */
   readonly receivedAt: number;
+  /** By the clock of whoever decides: only to tell that a time is still to come. */
+  readonly now: number;
   readonly record: DebounceRecord | undefined;
   /** Every notification that the queue got before is answered by what was published. */
   readonly coveredUntil: number;
@@ -81,10 +83,11 @@ export type DebounceFacts = {
 export type DebounceDecision = "covered" | "wait" | "fetch";
 
 export function decide(
-  { bucket, receivedAt, record, coveredUntil }: DebounceFacts,
+  { bucket, receivedAt, now, record, coveredUntil }: DebounceFacts,
   rules: DebounceRules,
 ): DebounceDecision {
-  if (endOf(bucket, rules) <= coveredUntil) return "covered";
+  // What covers more than has happened was written by a clock that has gone back since.
+  if (coveredUntil <= now && endOf(bucket, rules) <= coveredUntil) return "covered";
   if (record === undefined || record.newest <= bucket) return "fetch";
   if (isOverdue(record.newest, receivedAt, rules)) return "fetch";
   const waitingSince = Math.max(record.pendingSince, coveredUntil);

@@ -1,6 +1,6 @@
 import { type Installation, toCatalog } from "../catalog/catalog.ts";
 import type { Outcome } from "../contract/fault.ts";
-import { mcpRef, type OfferedTool } from "../contract/offered-tool.ts";
+import { digestOfDefinition, mcpRef, type OfferedTool } from "../contract/offered-tool.ts";
 import type { Clock, ToolListing } from "../contract/ports.ts";
 import type { CatalogChanges, CatalogRecord, RefreshCause, ServerRecord } from "../contract/refresh.ts";
 import type { ToolRef } from "../contract/tool.ts";
@@ -48,11 +48,8 @@ export function toNextRecord({ previous, attempts, order, context }: NextSource)
   for (const attempt of attempts) {
     const entry = entries.get(attempt.server);
     const before = entry?.config === attempt.config ? entry : undefined;
-    const coveredUntil = order.coveredUntil ?? 0;
-    entries.set(
-      attempt.server,
-      toEntry(attempt, { before, generation, coveredUntil, approved: installed.policy.approved }),
-    );
+    const { coveredUntil } = order;
+    entries.set(attempt.server, toEntry(attempt, { before, generation, coveredUntil, policy: installed.policy }));
   }
   const declared = new Set(installed.servers.map(({ name }) => name));
   const servers = [...entries.values()].filter(({ name }) => declared.has(name)).toSorted(byName);
@@ -60,7 +57,7 @@ export function toNextRecord({ previous, attempts, order, context }: NextSource)
     version: 1,
     generation,
     refreshed_at: new Date(now).toISOString(),
-    cause: { type: order.cause, servers: [...order.servers].sort() },
+    cause: { type: order.cause, servers: attempts.map(({ server }) => server).sort() },
     changes: toChanges(previous?.servers ?? [], servers),
     result: { refreshed: [], failed: {}, skipped: [] },
     servers,
@@ -83,13 +80,13 @@ type EntrySource = {
   /** The entry that was fetched under the same configuration. */
   readonly before: ServerRecord | undefined;
   readonly generation: number;
-  readonly coveredUntil: number;
-  readonly approved: ReadonlySet<ToolRef>;
+  readonly coveredUntil: number | undefined;
+  readonly policy: Installation["policy"];
 };
 
 /** A failed attempt keeps everything that the last good one gave, and answers no notification. */
 function toEntry({ server, config, startedAt, listed }: Attempt, source: EntrySource): ServerRecord {
-  const { before, generation, coveredUntil, approved } = source;
+  const { before, generation, coveredUntil, policy } = source;
   const attempted_at = new Date(startedAt).toISOString();
   const common = { name: server, config, attempted_at, generation };
   if (!listed.ok) {
@@ -114,40 +111,54 @@ function toEntry({ server, config, startedAt, listed }: Attempt, source: EntrySo
     failures: 0,
     reason: null,
     ttl_ms: ttlMs ?? null,
-    covered_until: Math.max(before?.covered_until ?? 0, coveredUntil),
+    covered_until: coveredUntil ?? before?.covered_until ?? 0,
     tools: [...tools],
     quarantined: [...quarantined],
-    approved: toApproved(server, [...(before?.approved ?? []), ...(before?.tools ?? []), ...tools], approved),
+    approved: toApproved(server, [...(before?.approved ?? []), ...(before?.tools ?? []), ...tools], policy),
   };
 }
 
-/** Each approved definition once, so that a change of it can be shown after the server has stopped offering it. */
-function toApproved(server: string, seen: readonly OfferedTool[], approved: ReadonlySet<ToolRef>): OfferedTool[] {
+/**
+ * Each approved definition once, so that a change of it can be shown after the server has stopped offering it: the one
+ * that the approval names, else the first that was seen under the ref, which no later one can take the place of.
+ */
+function toApproved(
+  server: string,
+  seen: readonly OfferedTool[],
+  { approved, digests }: Installation["policy"],
+): OfferedTool[] {
   const kept = new Map<ToolRef, OfferedTool>();
   for (const tool of seen) {
     const ref = mcpRef(server, tool);
-    if (approved.has(ref)) kept.set(ref, tool);
+    const wanted = digests.get(ref) ?? digestOfDefinition(tool);
+    if (approved.has(ref) && !kept.has(ref) && wanted === digestOfDefinition(tool)) kept.set(ref, tool);
   }
   return [...kept.values()];
 }
 
 function toChanges(before: readonly ServerRecord[], after: readonly ServerRecord[]): CatalogChanges {
-  const from = refsByName(before);
-  const to = refsByName(after);
-  const changed = [...to].flatMap(([tool, ref]) => {
+  const from = offersByName(before);
+  const to = offersByName(after);
+  const changed = [...to].flatMap(([tool, { ref, digest }]) => {
     const old = from.get(tool);
-    return old === undefined || old === ref ? [] : [{ tool, from: old, to: ref }];
+    return old === undefined || old.digest === digest ? [] : [{ tool, from: old.ref, to: ref }];
   });
   return {
-    added: [...to].flatMap(([tool, ref]) => (from.has(tool) ? [] : [ref])).sort(),
-    removed: [...from].flatMap(([tool, ref]) => (to.has(tool) ? [] : [ref])).sort(),
+    added: [...to].flatMap(([tool, { ref }]) => (from.has(tool) ? [] : [ref])).sort(),
+    removed: [...from].flatMap(([tool, { ref }]) => (to.has(tool) ? [] : [ref])).sort(),
     changed: changed.toSorted((a, b) => (a.tool < b.tool ? -1 : 1)),
   };
 }
 
-/** `server/tool` -> exact ref */
-function refsByName(servers: readonly ServerRecord[]): ReadonlyMap<string, ToolRef> {
+type Offer = { readonly ref: ToolRef; readonly digest: string };
+
+/** By `server/tool`. */
+function offersByName(servers: readonly ServerRecord[]): ReadonlyMap<string, Offer> {
   return new Map(
-    servers.flatMap(({ name, tools }) => tools.map((tool) => [`${name}/${tool.name}`, mcpRef(name, tool)] as const)),
+    servers.flatMap(({ name, tools }) =>
+      tools.map(
+        (tool) => [`${name}/${tool.name}`, { ref: mcpRef(name, tool), digest: digestOfDefinition(tool) }] as const,
+      ),
+    ),
   );
 }

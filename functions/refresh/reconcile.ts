@@ -17,8 +17,14 @@ export type ReconcileContext = {
   readonly notifications: EventQueue;
   readonly clock: Clock;
   readonly log: Log;
+  readonly due: DueRules;
+};
+
+export type DueRules = {
   /** For a server that does not say how long its list is good. */
   readonly intervalMs: number;
+  /** Past this age a list is no longer gone by, however long the server says that it is good. */
+  readonly maxListAgeMs: number;
 };
 
 /** A server that says 0 would be asked without end. */
@@ -27,6 +33,8 @@ const FIRST_RETRY_MS = 30_000;
 const LAST_RETRY_MS = 3600_000;
 /** Up to this share later, so that servers that were fetched together are not asked together for ever. */
 const JITTER = 0.1;
+/** From being due to another list: a minute until the schedule looks, the queue's wait, and the fetching. */
+const FETCHING_MS = 180_000;
 
 /** The names of the servers that were due, in the order of their declaration. */
 export async function reconcile({
@@ -35,12 +43,12 @@ export async function reconcile({
   notifications,
   clock,
   log,
-  intervalMs,
+  due: rules,
 }: ReconcileContext): Promise<readonly string[]> {
   const published = await readPublished(store);
   const entries = new Map(published?.record.servers.map((entry) => [entry.name, entry]));
   const now = clock();
-  const due = servers.filter((config) => dueAt(config, entries.get(config.name), intervalMs) <= now);
+  const due = servers.filter((config) => isDue(config, entries.get(config.name), { ...rules, now }));
   for (const { name } of due) {
     const notification: Notification = { server: name, method: LIST_CHANGED, source: "schedule" };
     await notifications.send({ body: JSON.stringify(notification) });
@@ -49,12 +57,24 @@ export async function reconcile({
   return due.map(({ name }) => name);
 }
 
-/** Epoch ms; 0 for a server that nothing was published about under its present configuration. */
-export function dueAt(config: MCPServerConfig, entry: ServerRecord | undefined, intervalMs: number): number {
-  if (entry === undefined || entry.config !== digestOfConfig(config)) return 0;
-  const wait =
-    entry.failures > 0 ? retryAfter(entry.failures) : Math.max(entry.ttl_ms ?? intervalMs, LEAST_INTERVAL_MS);
-  return Date.parse(entry.attempted_at) + wait * (1 + JITTER * shareOf(entry));
+/** Always, for a server that nothing was published about under its present configuration, or only in the future. */
+function isDue(
+  config: MCPServerConfig,
+  entry: ServerRecord | undefined,
+  rules: DueRules & { readonly now: number },
+): boolean {
+  if (entry === undefined || entry.config !== digestOfConfig(config)) return true;
+  const attemptedAt = Date.parse(entry.attempted_at);
+  // A clock that was ahead and has gone back would put everything off by as much.
+  if (attemptedAt > rules.now + LEAST_INTERVAL_MS) return true;
+  const wait = entry.failures > 0 ? retryAfter(entry.failures) : waitFor(entry, rules);
+  return rules.now >= attemptedAt + wait * (1 + JITTER * shareOf(entry));
+}
+
+/** What the server says, but never so long that the list would be too old before another one is there. */
+function waitFor({ ttl_ms }: ServerRecord, { intervalMs, maxListAgeMs }: DueRules): number {
+  const longest = (maxListAgeMs - FETCHING_MS) / (1 + JITTER);
+  return Math.max(Math.min(ttl_ms ?? intervalMs, longest), LEAST_INTERVAL_MS);
 }
 
 function retryAfter(failures: number): number {

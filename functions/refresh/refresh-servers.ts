@@ -19,35 +19,66 @@ export type RefreshContext = {
   readonly listTimeoutMs: number;
   /** For the lists of all servers of an order. */
   readonly refreshTimeoutMs: number;
+  /** For publishing, once the lists are there. */
+  readonly publishTimeoutMs: number;
+  /** At the same time. */
+  readonly listedAtOnce: number;
+  /** One publication after another, where several refreshes run side by side: each would cost the others a round. */
+  readonly exclusively?: Exclusively | undefined;
 };
 
-/** Each lost round means that another refresh published; only of the same server must the list be fetched again. */
-const MAX_ROUNDS = 20;
-const LISTED_AT_ONCE = 8;
+/** In each round that is lost another refresh has won, so this many would have to run side by side. */
+const MAX_ROUNDS = 100;
+
+export type Exclusively = <T>(act: () => Promise<T>) => Promise<T>;
 
 /**
  * The record that was published, or would be. A server that fails keeps its last good list and is marked; that is no
- * refusal. `SERVER_UNAVAILABLE` when others published in between too many times.
+ * refusal. One that there was no time to ask is left as it was. `SERVER_UNAVAILABLE` when others published in between
+ * until the time was over.
  *
  * A list is published only over the very entry that was there before it was fetched. So the lists of one server are
  * published in the order of their fetching, whatever the clocks say: an older run never overwrites a newer one.
  */
 export async function refreshServers(order: RefreshOrder, context: RefreshContext): Promise<Outcome<CatalogRecord>> {
-  const { store, log, clock, refreshTimeoutMs } = context;
+  const { store, log, clock, refreshTimeoutMs, publishTimeoutMs, exclusively = (act) => act() } = context;
   const until = clock() + refreshTimeoutMs;
   const attempts = new Map<string, Attempt>();
-  for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const previous = await readPublished(store);
-    const outdated = order.servers.filter((name) => attempts.get(name)?.over !== entryOf(previous, name));
-    for (const attempt of await listAll(outdated, { previous, until }, context)) attempts.set(attempt.server, attempt);
-    const record = toNextRecord({ previous: previous?.record, attempts: [...attempts.values()], order, context });
-    if (order.dryRun) return succeed(record);
-    if (await publish(store, record, previous)) {
-      logRefresh(log, record);
-      return succeed(record);
+  let wanted = order.servers;
+  let previous = wanted.length === 0 ? undefined : await readPublished(store);
+  for (let round = 1; ; round += 1) {
+    for (const attempt of await listAll(wanted, { previous, until }, context)) attempts.set(attempt.server, attempt);
+    const published = await exclusively(() => publishOver([...attempts.values()], order, context));
+    if (published.record !== undefined) {
+      if (!order.dryRun) logRefresh(log, published.record);
+      return succeed(published.record);
     }
+    // Somebody else published: what was fetched stands, but for a server whose entry is another one now.
+    previous = published.previous;
+    wanted = [...attempts.values()]
+      .filter(({ server, over }) => entryOf(previous, server) !== over)
+      .map(({ server }) => server);
+    const late = wanted.length > 0 ? clock() >= until : clock() >= until + publishTimeoutMs;
+    if (late || round === MAX_ROUNDS)
+      return refuse("SERVER_UNAVAILABLE", "other refreshes published meanwhile until the time was over; ask again");
   }
-  return refuse("SERVER_UNAVAILABLE", `other refreshes published ${MAX_ROUNDS} times meanwhile; ask again`);
+}
+
+type Publication =
+  | { readonly record: CatalogRecord }
+  | { readonly record: undefined; readonly previous: Published | undefined };
+
+/** Reads, builds and writes at once; nothing is written when an attempt is over an entry that is gone. */
+async function publishOver(
+  attempts: readonly Attempt[],
+  order: RefreshOrder,
+  context: RefreshContext,
+): Promise<Publication> {
+  const previous = await readPublished(context.store);
+  if (attempts.some(({ server, over }) => entryOf(previous, server) !== over)) return { record: undefined, previous };
+  const record = toNextRecord({ previous: previous?.record, attempts, order, context });
+  if (order.dryRun || (await publish(context.store, record, previous))) return { record };
+  return { record: undefined, previous: await readPublished(context.store) };
 }
 
 /** Generation of the server's entry, 0 for none: what tells one entry from another. */
@@ -55,17 +86,24 @@ function entryOf(previous: Published | undefined, server: string): number {
   return previous?.record.servers.find(({ name }) => name === server)?.generation ?? 0;
 }
 
+type Asking = { readonly previous: Published | undefined; readonly until: number };
+
+/** Several at a time, each as soon as one before it has ended. A server whose turn comes too late is not asked. */
 async function listAll(
   servers: readonly string[],
-  { previous, until }: { readonly previous: Published | undefined; readonly until: number },
+  { previous, until }: Asking,
   context: RefreshContext,
 ): Promise<readonly Attempt[]> {
+  const { clock, log, listedAtOnce } = context;
+  const waiting = [...servers];
   const attempts: Attempt[] = [];
-  for (let from = 0; from < servers.length; from += LISTED_AT_ONCE) {
-    const some = servers.slice(from, from + LISTED_AT_ONCE);
-    const listing = some.map((server) => attempt({ server, over: entryOf(previous, server), until }, context));
-    attempts.push(...(await Promise.all(listing)));
-  }
+  const work = async () => {
+    for (let server = waiting.shift(); server !== undefined; server = waiting.shift()) {
+      if (clock() < until) attempts.push(await attempt({ server, over: entryOf(previous, server), until }, context));
+      else log("warn", "tool list not asked for: the time is over", { server });
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(listedAtOnce, servers.length) }, work));
   return attempts;
 }
 
@@ -98,6 +136,7 @@ function logRefresh(log: Log, { generation, cause, result, changes }: CatalogRec
     removed: changes.removed.length,
     changed: changes.changed.length,
   });
-  for (const [skill, reason] of Object.entries(result.failed))
+  for (const [skill, reason] of Object.entries(result.failed)) {
     log("warn", "skill has no whole tool set", { skill, reason });
+  }
 }

@@ -61,12 +61,16 @@ export function readNotification(body: string, servers: ReadonlySet<string>): Ou
   return checkServer(parsed.data.server, servers) ?? succeed(parsed.data);
 }
 
-/** The refusal of a server that is not declared; undefined for one that is. */
-export function checkServer(server: string, servers: ReadonlySet<string>): Outcome<never> | undefined {
+/** The refusal, under the path, of a server that is not declared; undefined for one that is. */
+export function checkServer(
+  server: string,
+  servers: ReadonlySet<string>,
+  path = "/server",
+): Outcome<never> | undefined {
   if (servers.has(server)) return undefined;
   const declared = servers.size === 0 ? "none is declared" : `declared are ${[...servers].sort().join(", ")}`;
   const message = `no MCP server is called "${server}"; ${declared}`;
-  return refuse("REQUEST_INVALID", message, { violations: [{ path: "/server", message }] });
+  return refuse("REQUEST_INVALID", message, { violations: [{ path, message }] });
 }
 
 /** Sends the buckets' messages, then notes the newest: the other way round, a crash between would lose a change. */

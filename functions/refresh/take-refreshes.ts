@@ -8,7 +8,7 @@ import type { RefreshCause } from "../contract/refresh.ts";
 import { toViolations } from "../contract/violations.ts";
 import { type DebounceRules, decide } from "./debounce.ts";
 import { readDebounceRecord } from "./debounce-store.ts";
-import { type RefreshContext, refreshServers } from "./refresh-servers.ts";
+import { type Exclusively, type RefreshContext, refreshServers } from "./refresh-servers.ts";
 import { checkServer } from "./take-notifications.ts";
 
 /** From the refresh queue to a published catalog. */
@@ -20,8 +20,8 @@ const MAX_DEPTH = 8;
 type Incoming = { readonly id: string; readonly receivedAt: number; readonly message: RefreshMessage };
 
 /**
- * The messages of one server one after another: they were received together, so the first fetch answers them all. Those
- * of others at the same time, so that a slow server holds nobody up.
+ * The messages of one server together: they were received together, so one fetch answers them all, and a server that
+ * hangs costs one time limit and not one for each. Several servers at the same time, so that a slow one holds nobody up.
  */
 export async function takeRefreshes(
   messages: readonly ReceivedMessage[],
@@ -39,31 +39,50 @@ export async function takeRefreshes(
     const incoming = { id, receivedAt: firstReceivedAt, message: message.value };
     byServer.set(server, [...(byServer.get(server) ?? []), incoming]);
   }
-  const takeAll = async (incoming: readonly Incoming[]) => {
-    for (const each of incoming) {
-      const taken = await take(each, context);
-      if (!taken.ok) failed.set(each.id, taken.fault);
-    }
+  const exclusively = createTurns();
+  const takeAll = async ([server, incoming]: [string, readonly Incoming[]]) => {
+    const taken = await take(server, incoming, { ...context, exclusively });
+    if (!taken.ok) for (const { id } of incoming) failed.set(id, taken.fault);
   };
-  await Promise.all([...byServer.values()].map(takeAll));
+  await Promise.all([...byServer].map(takeAll));
   return failed;
 }
 
-async function take({ receivedAt, message }: Incoming, context: TakeRefreshContext): Promise<Outcome<null>> {
-  const { server, bucket, sources } = message;
-  const { store, rules, log } = context;
+async function take(
+  server: string,
+  incoming: readonly Incoming[],
+  context: TakeRefreshContext,
+): Promise<Outcome<null>> {
+  const { store, rules, log, clock } = context;
   try {
     const [record, published] = await Promise.all([readDebounceRecord(store, server), readPublished(store)]);
-    const entry = published?.record.servers.find(({ name }) => name === server);
-    const decision = decide({ bucket, receivedAt, record, coveredUntil: entry?.covered_until ?? 0 }, rules);
-    log("info", "refresh message", { server, bucket, decision });
-    if (decision !== "fetch") return succeed(null);
-    const order = { servers: [server], cause: toCause(sources), coveredUntil: receivedAt, dryRun: false };
+    const coveredUntil = published?.record.servers.find(({ name }) => name === server)?.covered_until ?? 0;
+    const decisions = incoming.map(({ receivedAt, message: { bucket } }) =>
+      decide({ bucket, receivedAt, now: clock(), record, coveredUntil }, rules),
+    );
+    log("info", "refresh messages", { server, decisions: decisions.join(" ") });
+    if (!decisions.includes("fetch")) return succeed(null);
+    const order = {
+      servers: [server],
+      cause: toCause(incoming.flatMap(({ message: { sources } }) => sources)),
+      coveredUntil: Math.max(...incoming.map(({ receivedAt }) => receivedAt)),
+      dryRun: false,
+    };
     const refreshed = await refreshServers(order, context);
     return refreshed.ok ? succeed(null) : refreshed;
   } catch (error) {
     return refuse("DEFECT", `the refresh of ${server} failed`, { cause: error });
   }
+}
+
+/** Whoever asks waits until all that asked before have ended. */
+function createTurns(): Exclusively {
+  let last: Promise<unknown> = Promise.resolve();
+  return (act) => {
+    const turn = last.then(act, act);
+    last = turn;
+    return turn;
+  };
 }
 
 function toCause(sources: RefreshMessage["sources"]): RefreshCause["type"] {

@@ -34,6 +34,9 @@ export type ApiOptions = {
   readonly listTimeoutMs: number;
   /** For all lists together. */
   readonly refreshTimeoutMs: number;
+  /** For publishing after that. */
+  readonly publishTimeoutMs: number;
+  readonly listedAtOnce: number;
 };
 
 export function createApi(options: ApiOptions): SkillBrokerApi {
@@ -92,11 +95,11 @@ async function refresh(request: RefreshRequest, options: ApiOptions): Promise<Ou
   const { installed, clock, maxListAgeMs } = options;
   const declared = namesOf(installed);
   const servers = [...new Set(request.servers ?? declared)];
-  for (const server of servers) {
-    const unknown = checkServer(server, declared);
+  for (const [index, server] of (request.servers ?? []).entries()) {
+    const unknown = checkServer(server, declared, `/servers/${index}`);
     if (unknown !== undefined) return unknown;
   }
-  const order = { servers, cause: "request", dryRun: request.dry_run } as const;
+  const order = { servers, cause: request.source ?? "request", dryRun: request.dry_run } as const;
   const refreshed = await refreshServers(order, options);
   if (!refreshed.ok) return refreshed;
   const now = clock();

@@ -1,9 +1,7 @@
-import { LOCAL_BUNDLE } from "../broker/operator-policy.ts";
 import { type Installation, installAll } from "../catalog/catalog.ts";
 import { orThrow } from "../contract/fault.ts";
-import { parseMcpServers } from "../contract/mcp-server.ts";
+import { parseMcpServers, reservedServerNames } from "../contract/mcp-server.ts";
 import type { Log } from "../contract/ports.ts";
-import { BUILTIN_ORIGIN } from "../contract/tool.ts";
 import { SKILL_HANDLERS } from "../handlers/table.ts";
 import { loadRepositories } from "../repository/load.ts";
 import type { Pins } from "../repository/pins.ts";
@@ -33,8 +31,8 @@ export function installProject({
   log,
 }: ProjectSource): Installation {
   const repositories = loadRepositories({ root: skillsRoot, pins, handlers: SKILL_HANDLERS, wanted });
-  // A server of such a name would pass for what the operator's own files or the source provide.
-  const reserved = [BUILTIN_ORIGIN, LOCAL_BUNDLE, ...repositories.map(({ name }) => name)];
-  const servers = orThrow(parseMcpServers(mcp, { reserved: [...new Set(reserved)] }));
+  const servers = orThrow(
+    parseMcpServers(mcp, { reserved: reservedServerNames(repositories.map(({ name }) => name)) }),
+  );
   return installAll({ repositories, approvals, servers, log });
 }

@@ -17,23 +17,33 @@ export function createLazyToolSource(load: () => Promise<ToolSource>): ToolSourc
 
 /** Closing a session that nobody called through loads nothing. */
 function openLazily(loaded: () => Promise<ToolSource>): ToolSession {
-  let called = false;
-  const opened = once(async () => (await loaded()).openSession());
+  const open = once(async () => (await loaded()).openSession());
+  let opening: Promise<ToolSession> | undefined;
+  let closed = false;
   return {
     call: async (call, limits) => {
-      called = true;
-      return (await opened()).call(call, limits);
+      if (closed) throw new Error("the session is closed");
+      opening = open();
+      return (await opening).call(call, limits);
     },
     close: async () => {
-      if (called) await (await opened()).close();
+      closed = true;
+      const session = await opening?.catch(() => undefined);
+      await session?.close();
     },
   };
 }
 
+/** A rejection is for those who waited for it: the next use tries again, since what failed may have been the moment. */
 function once<T>(act: () => Promise<T>): () => Promise<T> {
   let acting: Promise<T> | undefined;
   return () => {
-    acting ??= act();
-    return acting;
+    if (acting !== undefined) return acting;
+    const begun = act();
+    acting = begun;
+    begun.catch(() => {
+      acting = undefined;
+    });
+    return begun;
   };
 }

@@ -1,7 +1,7 @@
 const A_DAY_MS = 24 * 3600_000;
 
 /**
- * Resolves at Ctrl-C or SIGTERM, and keeps the process alive until then. A second Ctrl-C finds no listener and ends the
+ * Resolves at Ctrl-C, SIGTERM, or when the terminal is closed, and keeps the process alive until then. A second Ctrl-C finds no listener and ends the
  * process at once.
  */
 export function stopSignal(): Promise<void> {
@@ -11,7 +11,6 @@ export function stopSignal(): Promise<void> {
       clearInterval(alive);
       done();
     };
-    process.once("SIGINT", stop);
-    process.once("SIGTERM", stop);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, stop);
   });
 }

@@ -1,8 +1,8 @@
 import { Fault, orThrow } from "../../functions/contract/fault.ts";
-import { parseMcpServers } from "../../functions/contract/mcp-server.ts";
+import { parseMcpServers, reservedServerNames } from "../../functions/contract/mcp-server.ts";
 import { LIST_CHANGED, NotificationReceipt } from "../../functions/contract/notification.ts";
+import type { Log } from "../../functions/contract/ports.ts";
 import { RefreshReport } from "../../functions/contract/refresh.ts";
-import { BUILTIN_ORIGIN } from "../../functions/contract/tool.ts";
 import { MCPRefreshHook } from "../../functions/mcp/client/refresh-hook.ts";
 import type { ApiClient } from "../api-client.ts";
 import { createLocalSecretReader } from "../secrets.ts";
@@ -25,7 +25,7 @@ export const watch: Command = {
   words: [0, 0],
   run: async (context) => {
     const { settings, mcp } = context.project();
-    const servers = orThrow(parseMcpServers(mcp, { reserved: [BUILTIN_ORIGIN] }));
+    const servers = orThrow(parseMcpServers(mcp, { reserved: reservedServerNames([]) }));
     if (servers.length === 0) {
       throw new Fault("REQUEST_INVALID", `${settings.mcp} declares no MCP server, so there is nothing to watch`);
     }
@@ -34,12 +34,14 @@ export const watch: Command = {
     const client = await context.connect();
     const elsewhere = context.option("endpoint") !== undefined;
     const clock = () => Date.now();
-    const log = (level: string, message: string, fields: Readonly<Record<string, unknown>> = {}) =>
+    const log: Log = (level, message, fields = {}) =>
       tell(
         context,
         String(fields.server ?? fields.name ?? ""),
         `${level === "info" ? "" : `${level}: `}${message}${fields.reason === undefined ? "" : `: ${fields.reason}`}`,
       );
+    // What a refresh came to is told by itself.
+    const logTrouble: Log = (level, message, fields) => (level === "info" ? undefined : log(level, message, fields));
     const hooks: MCPRefreshHook[] = [];
     const connections = startMcpConnections(
       {
@@ -64,7 +66,12 @@ export const watch: Command = {
         const window = elsewhere ? 0 : settings.debounceSeconds;
         const longestWaitSeconds = settings.longestWaitSeconds;
         hooks.push(
-          new MCPRefreshHook(adapter, { refreshAll }, window, { timer: realTimer, clock, log, longestWaitSeconds }),
+          new MCPRefreshHook(adapter, { refreshAll }, window, {
+            timer: realTimer,
+            clock,
+            log: logTrouble,
+            longestWaitSeconds,
+          }),
         );
       },
     );
@@ -83,8 +90,11 @@ async function passOn(server: string, client: ApiClient): Promise<string> {
 }
 
 async function refreshNow(server: string, client: ApiClient): Promise<string> {
-  const answer = await client.send("POST", "/v1/refreshes", { servers: [server] });
-  const { generation, summary } = expectBody(answer, RefreshReport);
+  const answer = await client.send("POST", "/v1/refreshes", { servers: [server], source: "watch" });
+  const { generation, summary, servers } = expectBody(answer, RefreshReport);
+  const asked = servers.find(({ name }) => name === server);
+  // Nobody else tries again: the schedule is the business of a service that lives on.
+  if (asked?.status !== "fresh") throw new Fault("SERVER_UNAVAILABLE", asked?.reason ?? `${server} gave no list`);
   return `generation ${generation}: ${summary}`;
 }
 

@@ -101,12 +101,25 @@ describe("secrets", () => {
     expect(read(withToken(ref(store, name))).secrets).toEqual([{ store, name }]);
   });
 
-  test("are opened as a whole, whichever field or version of them a server asks for", () => {
-    const written = ["secretsmanager:mcp/all#github", "secretsmanager:mcp/all#acme.key", "ssm:/mcp/t:3", "ssm:/mcp/t"];
-    const headers = Object.fromEntries(written.map((each, index) => [`X-${index}`, `\${${each}}`]));
-    expect(read({ s: { url: "https://mcp.test/", headers } }).secrets).toEqual([
-      { store: "secretsmanager", name: "mcp/all" },
-      { store: "ssm", name: "/mcp/t" },
+  test("are opened in every version, whichever of them a server asks for", () => {
+    const headers = { "X-0": ref("ssm", "/mcp/t:3"), "X-1": ref("ssm", "/mcp/t") };
+    expect(read({ s: { url: "https://mcp.test/", headers } }).secrets).toEqual([{ store: "ssm", name: "/mcp/t" }]);
+  });
+
+  test.each([
+    ["secretsmanager", "mcp/all#github"],
+    ["secretsmanager", `${ARN}#github`],
+    ["secretsmanager", "#field"],
+    ["secretsmanager", "token#"],
+    ["secretsmanager", "*#field"],
+    ["ssm", "/mcp/token#field"],
+  ])("are refused from %s by the name %s: no field can be named, only the whole is read", (store, name) => {
+    const { violations } = faultOf(() => read(withToken(ref(store, name))));
+    expect(violations).toEqual([
+      {
+        path: "/mcpServers/s/headers/Authorization",
+        message: `${ref(store, name)}: a field of a secret cannot be named; keep each value in a secret of its own`,
+      },
     ]);
   });
 
@@ -118,12 +131,8 @@ describe("secrets", () => {
     ["secretsmanager", ARN.replace("mcp/github", "*")],
     ["secretsmanager", ARN.replace("-a1B2c3", "")],
     ["secretsmanager", "arn:aws:s3:::bucket/key-a1B2c3"],
-    ["secretsmanager", "#field"],
-    ["secretsmanager", "token#"],
-    ["secretsmanager", "*#field"],
     ["ssm", "*"],
     ["ssm", "/mcp/token:*"],
-    ["ssm", "/mcp/token#field"],
     ["ssm", "/mcp/*"],
     ["ssm", "/mcp//token"],
     ["ssm", "/mcp/token/"],

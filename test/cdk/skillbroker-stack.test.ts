@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
 import { describe, expect, test } from "vitest";
 import { toEnvironments } from "../../cdk/deploy-settings.ts";
@@ -8,6 +10,7 @@ import { HttpEnv, NotifyEnv, parseEnv, ReconcileEnv, RefreshEnv } from "../../fu
 import { DEFAULT_LIMITS } from "../../functions/contract/limits.ts";
 import { LISTING_DEADLINE_MS, REQUESTED_LISTING_DEADLINE_MS } from "../../functions/contract/refresh-limits.ts";
 import { OperatorSettings } from "../../functions/contract/settings.ts";
+import { ROOT } from "./kit/run-app.ts";
 import { grantsOf, type Properties, resourcesOf, stackMaker, toWords } from "./kit/stack-template.ts";
 
 const makeStack = stackMaker();
@@ -156,7 +159,10 @@ describe("the functions", () => {
       LONGEST_WAIT_SECONDS: 40,
       MAX_LIST_AGE_SECONDS: 7_200,
     });
-    expect(parseEnv(ReconcileEnv, { ...places, ...reconcile })).toMatchObject({ RECONCILE_SECONDS: 120 });
+    expect(parseEnv(ReconcileEnv, { ...places, ...reconcile })).toMatchObject({
+      RECONCILE_SECONDS: 120,
+      MAX_LIST_AGE_SECONDS: 7_200,
+    });
   });
 
   test("LS-14: a level ends before the one above gives up on it: request, call, job, function, integration, API", () => {
@@ -455,6 +461,52 @@ describe("LS-08: from a queue", () => {
       expect(FunctionResponseTypes).toEqual(["ReportBatchItemFailures"]);
       expect(BatchSize).toBe(10);
     }
+  });
+});
+
+describe("LS-01: an alarm", () => {
+  const alarms = resourcesOf(template, "AWS::CloudWatch::Alarm");
+  const DEAD_LETTERS = SOURCES.map((name) => `${name}DeadLetters`);
+  const LOOPING = ["RefreshPathNotifyFunction", "RefreshPathRefreshFunction"];
+
+  test("goes off at the first dead letter of either queue and the first loop that AWS ended, and at silence never", () => {
+    const atOne = {
+      Threshold: 1,
+      ComparisonOperator: "GreaterThanOrEqualToThreshold",
+      EvaluationPeriods: 1,
+      Period: 300,
+      TreatMissingData: "notBreaching",
+    };
+    const dead = { Namespace: "AWS/SQS", MetricName: "ApproximateNumberOfMessagesVisible", Statistic: "Maximum" };
+    const looped = { Namespace: "AWS/Lambda", MetricName: "RecursiveInvocationsDropped", Statistic: "Sum" };
+    const expected = [
+      ...DEAD_LETTERS.map((queue) => ({ name: `${queue}Arrived`, of: `QueueName ${queue}.QueueName`, ...dead })),
+      ...LOOPING.map((name) => ({ name: `${name}LoopEnded`, of: `FunctionName ${name}`, ...looped })),
+    ];
+    const told = [...alarms].map(([name, { AlarmDescription: _, Dimensions, ...rest }]) => {
+      const of = Dimensions.map((each: Properties) => `${each.Name} ${toWords(each.Value)}`).join();
+      return { name, of, ...rest };
+    });
+    const byName = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1);
+    expect(told.toSorted(byName)).toEqual(expected.map((each) => ({ ...each, ...atOne })).toSorted(byName));
+  });
+
+  test("has no action: whom to tell, the operator says", () => {
+    for (const { AlarmActions, OKActions, InsufficientDataActions, ActionsEnabled } of alarms.values()) {
+      expect({ AlarmActions, OKActions, InsufficientDataActions }).toEqual({});
+      expect(ActionsEnabled).not.toBe(false);
+    }
+  });
+
+  test("says in so many words as CloudWatch takes what it means, each something else, and has a row for operators", () => {
+    const descriptions = [...alarms.values()].map(({ AlarmDescription }): string => AlarmDescription);
+    expect(new Set(descriptions).size).toBe(alarms.size);
+    for (const description of descriptions) {
+      expect(description).toMatch(/dead letters|redrive the queue/);
+      expect(description.length).toBeLessThanOrEqual(1024);
+    }
+    const trouble = readFileSync(join(ROOT, "docs/refresh.md"), "utf8").split("## Trouble")[1];
+    for (const name of alarms.keys()) expect(trouble).toContain(`\`${name}\``);
   });
 });
 

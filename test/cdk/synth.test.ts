@@ -1,16 +1,31 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { CreateBucketCommand } from "@aws-sdk/client-s3";
+import { App } from "aws-cdk-lib";
+import { CURRENTLY_RECOMMENDED_FLAGS } from "aws-cdk-lib/cx-api";
 import { buildApp } from "fauxqs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Bundles, bundleFunctions } from "../../cdk/bundle.ts";
+import { packagesAtStart } from "../../cdk/bundle-check.ts";
+import { ENTRY_POINTS } from "../../cdk/entry-points.ts";
+import { NO_SERVERS } from "../../cdk/mcp-servers.ts";
+import { SkillBrokerStack } from "../../cdk/skillbroker-stack.ts";
+import { synthesise } from "../../cdk/synth.ts";
+import { verifySkills } from "../../cdk/verified-skills.ts";
+import { orThrow } from "../../functions/contract/fault.ts";
 import { sha256Hex } from "../../functions/contract/json.ts";
+import { parseSettings } from "../../functions/contract/settings.ts";
 import { parsePinsText } from "../../functions/repository/pins.ts";
 import { createTestS3Client, TEST_BUCKET, TEST_CREDENTIALS } from "../kit/s3-client.ts";
+import { codeIn, FUNCTION_NAMES, readFiles, skillsIn } from "./kit/bundle-files.ts";
 import { type LambdaProcess, placeAsset, startLambda } from "./kit/lambda-process.ts";
-import { type Ran, ROOT, readFunctions, readTemplate, runApp, runSynth, shippedContext } from "./kit/run-app.ts";
+import { type Ran, ROOT, readFunctions, readTemplate, runSynth, shippedContext } from "./kit/run-app.ts";
 import { makeTempDirectory } from "./kit/temp-directory.ts";
 
-/** The real `cdk synth`, once, and what it deploys, run where nothing but the deployed directory is. */
+/**
+ * The real `cdk synth`, once, and what it deploys, run where nothing but the deployed directory is. What needs no
+ * process of its own is synthesised here, without the validation, which takes seconds.
+ */
 
 const temp = makeTempDirectory();
 const output = join(temp, "cdk.out");
@@ -82,13 +97,104 @@ test("says nothing but the template", () => {
   expect(synth.stdout).toMatch(/^Description: /);
 });
 
-test("names each asset by its content, so that the same sources are deployed once", () => {
-  const again = join(temp, "again");
-  expect(runApp(again, shippedContext())).toMatchObject({ code: 0, stderr: "" });
-  const namesIn = (from: string) => [...readFunctions(from)].map(([name, { asset }]) => [name, basename(asset)]);
-  expect(namesIn(again)).toEqual(namesIn(output));
-  expect(new Set(namesIn(output).map(([, asset]) => asset)).size).toBe(4);
-  expect(readTemplate(again).Resources.CDKMetadata).toBeUndefined();
+test("reports nothing about who deploys it", () => {
+  expect(readTemplate(output).Resources.CDKMetadata).toBeUndefined();
+});
+
+const makeApp = (outdir: string, context: Readonly<Record<string, unknown>>) =>
+  new App({
+    outdir,
+    autoSynth: false,
+    builtinCloudFormationValidation: false,
+    context: { ...CURRENTLY_RECOMMENDED_FLAGS, ...context },
+  });
+
+describe("the synth ends without a template", () => {
+  async function expectRefusal(directory: string, context: Readonly<Record<string, unknown>>, message: RegExp) {
+    const outdir = join(temp, directory);
+    await expect(synthesise(makeApp(outdir, context))).rejects.toMatchObject({
+      message: expect.stringMatching(message),
+    });
+    expect(existsSync(join(outdir, "SkillBroker.template.json"))).toBe(false);
+  }
+
+  test("at a file of servers that the settings name and that is not there", async () => {
+    await expectRefusal("no-servers", { mcp: "no-such-servers.json" }, /^there is no no-such-servers\.json, .*$/);
+  });
+
+  test("at a skill edited after pinning, which is named alone", async () => {
+    const skills = join(temp, "skills");
+    cpSync(join(ROOT, "skills"), skills, { recursive: true });
+    appendFileSync(join(skills, "builtin/status-update/SKILL.md"), "Also mail it to everybody.\n");
+    await expectRefusal("tampered", { skills }, /^.*:\n {2}builtin\/status-update\/SKILL\.md [^\n]*$/);
+  });
+
+  test.each(["builtin", "local"])("at a server that would pass for %s", async (name) => {
+    const mcp = join(temp, `${name}.json`);
+    writeFileSync(mcp, JSON.stringify({ mcpServers: { [name]: { url: "https://mcp.test/" } } }));
+    await expectRefusal(`reserved-${name}`, { mcp }, new RegExp(`/mcpServers/${name}: the name is taken`));
+  });
+});
+
+describe("the bundles", () => {
+  const skills = verifySkills({ root: join(ROOT, "skills") });
+  const CONSTRUCTS = {
+    http: "Http",
+    notify: "RefreshPathNotify",
+    refresh: "RefreshPathRefresh",
+    reconcile: "RefreshPathReconcile",
+  } as const;
+  const filesOf = (name: (typeof FUNCTION_NAMES)[number]) =>
+    readFiles(readFunctions(output).get(CONSTRUCTS[name])?.asset ?? "");
+  let again: Bundles;
+
+  beforeAll(async () => {
+    again = await bundleFunctions({ root: ROOT, skills, servers: NO_SERVERS, directory: join(temp, "again/bundles") });
+  });
+
+  test("are named by their content, so that the same sources are deployed once", () => {
+    const app = makeApp(join(temp, "again"), {});
+    const settings = orThrow(parseSettings(shippedContext()));
+    new SkillBrokerStack(app, "SkillBroker", { settings, servers: NO_SERVERS, bundles: again });
+    app.synth();
+    const namesIn = (from: string) => [...readFunctions(from)].map(([name, { asset }]) => [name, basename(asset)]);
+    expect(namesIn(join(temp, "again"))).toEqual(namesIn(output));
+    expect(new Set(namesIn(output).map(([, asset]) => asset)).size).toBe(4);
+  });
+
+  test.each(FUNCTION_NAMES)("%s holds code, skill files where they are loaded, and nothing else", (name) => {
+    const files = filesOf(name);
+    const wanted = ENTRY_POINTS[name].loadsSkills ? skills.files : [];
+    expect(skillsIn(files)).toEqual(
+      new Map(wanted.map(({ path, content }) => [`skills/${path}`, Buffer.from(content).toString()])),
+    );
+    const others = [...files.keys()].filter((path) => !path.startsWith("skills/"));
+    expect(others.filter((path) => !/^[A-Za-z0-9-]+\.mjs$/.test(path))).toEqual([]);
+    expect(others).toContain("index.mjs");
+    expect(codeIn(files)).not.toMatch(/^\/\/# sourceMappingURL=/m);
+  });
+
+  test("have pins where skills are loaded, and nowhere else", () => {
+    const [[, pin] = []] = builtin;
+    const holding = FUNCTION_NAMES.filter((name) => codeIn(filesOf(name)).includes(String(pin?.digest)));
+    expect(holding).toEqual(["http", "refresh"]);
+  });
+
+  test("say the version of package.json", () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    expect(codeIn(filesOf("http")).match(/\bPRODUCT_VERSION = ".*"/g)).toEqual([`PRODUCT_VERSION = "${version}"`]);
+  });
+
+  test("of HTTP read at the start nothing that only some requests need, but have it", () => {
+    const { metafile } = again.http;
+    const lazy = ["ajv", "re2js", ...ENTRY_POINTS.http.lazyPackages];
+    const atStart = packagesAtStart(metafile, ENTRY_POINTS.http.source);
+    expect(atStart).toContain("zod");
+    expect(lazy.filter((name) => atStart.has(name))).toEqual([]);
+    const inputs = Object.keys(metafile.inputs);
+    const there = lazy.filter((name) => inputs.some((input) => input.includes(`node_modules/${name}/`)));
+    expect(lazy.filter((name) => !there.includes(name))).toEqual([]);
+  });
 });
 
 describe("the functions behind the queues", () => {
@@ -123,12 +229,8 @@ describe("the functions behind the queues", () => {
 });
 
 describe("the deployed directory", () => {
-  test("starts in less than a second of processor time", async () => {
-    const others = [await start("second"), await start("third")];
-    const times = [lambda, ...others].map(({ initMs }) => Math.round(initMs));
-    for (const other of others) await other.close();
-    console.log(`import of the deployed bundle: ${times.join(", ")} ms of processor time`);
-    expect(Math.min(...times)).toBeLessThan(1000);
+  test("starts in less than a second of processor time", () => {
+    expect(lambda.initMs).toBeLessThan(1000);
   });
 
   test("has loaded every packaged skill, by the digests of the pins", async () => {

@@ -141,6 +141,8 @@ export function createTestService(options: TestApiOptions = {}): TestService {
     maxListAgeMs: 24 * 3600_000,
     listTimeoutMs: 5_000,
     refreshTimeoutMs: 10_000,
+    publishTimeoutMs: 5_000,
+    listedAtOnce: 4,
   });
   const { auth = "iam", maxBodyBytes = 100_000 } = options;
   const handler = createHttpHandler({ api, auth, maxBodyBytes, version: "0.0.0", log, clock: clock.now });

@@ -53,6 +53,11 @@ export function secretsOf(values: Readonly<Record<string, string>>): ReadSecret 
   };
 }
 
+/** A secret that was replaced where it is stored, and of which the old value is still remembered. */
+export function rotated(remembered: string, stored: string): ReadSecret {
+  return async (_, { fresh = false } = {}) => succeed(fresh ? stored : remembered);
+}
+
 export function sourceOf(config: MCPServerConfig, options: Partial<McpToolSourceOptions> = {}): ToolSource {
   return createMcpToolSource({ servers: [config], readSecret: secretsOf({}), clock: Date.now, ...options });
 }

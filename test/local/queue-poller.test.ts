@@ -144,6 +144,20 @@ describe("a batch", () => {
     expect(most).toBe(1);
   });
 
+  test("that is slow holds up no other where several may be under way, and there are never more than that", async () => {
+    const gate = createGate();
+    const handler = record(async (event) => {
+      if (event.Records[0]?.body.startsWith("slow")) await gate.passed;
+      return done();
+    });
+    await sendAll("slow 1", "quick 1", "slow 2", "quick 2");
+    start(handler, { batchSize: 1, concurrency: 2 });
+    await vi.waitUntil(() => handler.batches.length === 3, PATIENCE);
+    expect(handler.batches.flat()).toEqual(["slow 1", "quick 1", "slow 2"]);
+    gate.open();
+    await vi.waitUntil(() => handler.batches.length === 4, PATIENCE);
+  });
+
   test("that failed in part leaves what failed in the queue, for after the visibility timeout", async () => {
     const handler = record((event) => done(idOf(event, "bad")));
     await sendAll("good", "bad");

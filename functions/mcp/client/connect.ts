@@ -1,8 +1,8 @@
 import { Client, type Transport } from "@modelcontextprotocol/client";
-import type { Fault, Outcome } from "../../contract/fault.ts";
+import type { Fault } from "../../contract/fault.ts";
 import type { MCPServerConfig } from "../../contract/mcp-server.ts";
 import { PRODUCT_VERSION } from "../../contract/product.ts";
-import { explainFailure, httpStatusOf } from "./explain-failure.ts";
+import { explainFailure, httpStatusOf, isUnauthorized } from "./explain-failure.ts";
 import { openTransport, type TransportOptions } from "./open-transport.ts";
 import { withRawResults } from "./raw-results.ts";
 import { createWire, type Wire } from "./wire.ts";
@@ -33,16 +33,21 @@ export type Connection = Pick<Wire, "bytesRead" | "trouble" | "allow"> & {
   close(): Promise<void>;
 };
 
+/** `unauthorized` when it was the credential that the server refused. */
+export type Connected =
+  | { readonly ok: true; readonly value: Connection }
+  | { readonly ok: false; readonly fault: Fault; readonly unauthorized: boolean };
+
 /** Never rejects: `SERVER_UNAVAILABLE` says why there is no connection. */
-export async function connect(options: ConnectOptions): Promise<Outcome<Connection>> {
+export async function connect(options: ConnectOptions): Promise<Connected> {
   const first = await attempt(options, { probe: true });
   // Servers of some older SDKs end at any request before `initialize`, the question for the protocol included.
   return first.ok || !first.endedByProbe ? first : attempt(options, { probe: false });
 }
 
 type Attempt =
-  | { readonly ok: true; readonly value: Connection }
-  | { readonly ok: false; readonly fault: Fault; readonly endedByProbe: boolean };
+  | Extract<Connected, { ok: true }>
+  | (Extract<Connected, { ok: false }> & { readonly endedByProbe: boolean });
 
 async function attempt(options: ConnectOptions, { probe }: { readonly probe: boolean }): Promise<Attempt> {
   const { config, signal } = options;
@@ -54,7 +59,8 @@ async function attempt(options: ConnectOptions, { probe }: { readonly probe: boo
     await transport.close();
     const fault = connection.explain(error, { expired: signal.aborted });
     const ended = config.transport === "stdio" && connection.trouble()?.tooLarge === false;
-    return { ok: false, fault, endedByProbe: ended && probe && !signal.aborted };
+    const endedByProbe = ended && probe && !signal.aborted;
+    return { ok: false, fault, unauthorized: isUnauthorized(error), endedByProbe };
   }
 }
 

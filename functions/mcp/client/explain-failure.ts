@@ -1,10 +1,10 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { Fault } from "../../contract/fault.ts";
-import { type MCPServerConfig, secretsIn } from "../../contract/mcp-server.ts";
+import { type MCPServerConfig, nameOfSecret, secretsIn } from "../../contract/mcp-server.ts";
 import { toVisible } from "../../contract/printable.ts";
 import { firstCodePoints } from "../../contract/text.ts";
 import { isAnswer } from "./raw-results.ts";
-import { nameOf, textsOf } from "./resolve-secrets.ts";
+import { textsOf } from "./resolve-secrets.ts";
 import type { WireTrouble } from "./wire.ts";
 
 /**
@@ -34,6 +34,11 @@ export function explainFailure(error: unknown, context: FailureContext): Fault {
 /** The status with which an HTTP server refused; undefined for any other failure. */
 export function httpStatusOf(error: unknown): number | undefined {
   return causesOf(error).find((cause) => SdkHttpError.isInstance(cause))?.status;
+}
+
+/** The server refused the credential, or missed one. */
+export function isUnauthorized(error: unknown): boolean {
+  return httpStatusOf(error) === 401;
 }
 
 const MAX_CAUSES = 8;
@@ -81,7 +86,7 @@ function reasonOfStatus(status: number, config: MCPServerConfig): string {
 /** Where an operator looks: the headers by name, with the secrets that they are made of. */
 function credentialOf(config: MCPServerConfig): string {
   const headers = [...textsOf(config)].map(([name, text]) => {
-    const secrets = secretsIn(text).map(nameOf).join(", ");
+    const secrets = secretsIn(text).map(nameOfSecret).join(", ");
     return secrets === "" ? `"${name}"` : `"${name}" (${secrets})`;
   });
   return headers.length === 0 ? "its headers, of which it has none," : `its header ${headers.join(" and ")}`;

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { type Outcome, refuse, succeed } from "../../contract/fault.ts";
 import type { ToolListing } from "../../contract/ports.ts";
 import { toViolations } from "../../contract/violations.ts";
-import { DEFAULT_DEFINITION_LIMITS, type DefinitionLimits, vetTools } from "./vet-tools.ts";
+import { DEFAULT_DEFINITION_LIMITS, type DefinitionLimits, type VetOptions, vetTools } from "./vet-tools.ts";
 
 /**
  * All pages of a server's `tools/list`, or nothing: half a list would pass for one from which tools were removed. How
@@ -37,7 +37,7 @@ const Page = z.object({
   ttlMs: z.unknown().optional(),
 });
 
-export type ListOptions = { readonly limits: ListLimits; readonly redact: (text: string) => string };
+export type ListOptions = Omit<VetOptions, "limits"> & { readonly limits: ListLimits };
 
 /** `SERVER_UNAVAILABLE` when a page is no page, the pages lead back, or they are too many or too large. */
 export async function listTools(fetchPage: FetchPage, options: ListOptions): Promise<Outcome<ToolListing>> {
@@ -66,12 +66,8 @@ export async function listTools(fetchPage: FetchPage, options: ListOptions): Pro
   }
 }
 
-function toListing(
-  offered: readonly unknown[],
-  lifetimes: readonly number[],
-  { limits, redact }: ListOptions,
-): ToolListing {
-  const vetted = vetTools(offered, { limits: limits.definition, redact });
+function toListing(offered: readonly unknown[], lifetimes: readonly number[], options: ListOptions): ToolListing {
+  const vetted = vetTools(offered, { ...options, limits: options.limits.definition });
   return lifetimes.length === 0 ? vetted : { ...vetted, ttlMs: Math.min(...lifetimes) };
 }
 

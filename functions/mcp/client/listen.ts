@@ -49,7 +49,8 @@ export type Listening = {
 /** Never rejects: `SERVER_UNAVAILABLE` says why nothing can be heard. */
 export async function listen(options: ListenOptions): Promise<Outcome<Listening>> {
   const { config, readSecret, timer, signal, limits, onNotification } = options;
-  const secrets = await unlessAborted(resolveSecrets(config, readSecret), signal);
+  // Such a connection is made seldom, and one that ended may have ended because a secret was rotated.
+  const secrets = await unlessAborted(resolveSecrets(config, readSecret, { fresh: true }), signal);
   if (secrets === undefined) return refuse("SERVER_UNAVAILABLE", "its secrets were not read in time");
   if (!secrets.ok) return secrets;
   const { promise: ended, resolve: end } = Promise.withResolvers<string>();

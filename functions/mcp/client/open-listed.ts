@@ -4,9 +4,10 @@ import type { Clock, ReadSecret, ToolListing } from "../../contract/ports.ts";
 import { quoted } from "../../contract/printable.ts";
 import { type Connection, connect } from "./connect.ts";
 import { type Deadline, unlessAborted } from "./deadline.ts";
+import { isUnauthorized } from "./explain-failure.ts";
 import { type FetchPage, type ListLimits, listTools } from "./list-tools.ts";
 import { RawResult, rawOf } from "./raw-results.ts";
-import { resolveSecrets, type ServerSecrets } from "./resolve-secrets.ts";
+import { renewSecrets, resolveSecrets, type ServerSecrets } from "./resolve-secrets.ts";
 
 /** A connection with a server, and the list that the server gave over it. */
 
@@ -35,6 +36,8 @@ export type OpenOptions = {
   readonly deadline: Deadline;
   /** Milliseconds for a farewell, or for a process to end by itself; asked then. */
   readonly graceMs: () => number;
+  /** True when the server has refused the secrets as they were read last. */
+  readonly freshSecrets?: boolean | undefined;
 };
 
 /** Throws for a server that is not declared, which no configuration can have asked for. */
@@ -51,14 +54,15 @@ export async function openListed(
   options: OpenOptions,
 ): Promise<Outcome<Listed>> {
   const { signal } = options.deadline;
-  const secrets = await unlessAborted(resolveSecrets(config, peers.readSecret), signal);
+  const reading = resolveSecrets(config, peers.readSecret, { fresh: options.freshSecrets });
+  const secrets = await unlessAborted(reading, signal);
   if (secrets === undefined) return ofServer(config, refuse("SERVER_UNAVAILABLE", "its secrets were not read in time"));
   if (!secrets.ok) return ofServer(config, secrets);
   const opening = { ...options, config, peers, secrets: secrets.value };
   const first = await attempt(opening);
-  // A server may forget a session at any time, and answers are then had from a new one. Once: it may forget all of them.
-  const second = first.ok || !first.forgotten ? first : await attempt(opening);
-  return ofServer(config, second);
+  const next = first.ok ? undefined : await nextOpening(first, opening);
+  // Once, for whatever reason: a server may forget every session and refuse every credential.
+  return ofServer(config, next === undefined ? first : await attempt(next));
 }
 
 type Opening = OpenOptions & {
@@ -67,9 +71,20 @@ type Opening = OpenOptions & {
   readonly secrets: ServerSecrets;
 };
 
-type Attempt =
-  | { readonly ok: true; readonly value: Listed }
-  | { readonly ok: false; readonly fault: Fault; readonly forgotten: boolean };
+/** What was lost and may be had anew: a server may forget a session at any time, and a credential may have been rotated. */
+type Lost = "session" | "credential" | undefined;
+
+type Failed = { readonly ok: false; readonly fault: Fault; readonly lost: Lost };
+type Attempt = { readonly ok: true; readonly value: Listed } | Failed;
+
+/** What is to be tried after a failure; undefined when it would come to the same. */
+async function nextOpening({ lost }: Failed, opening: Opening): Promise<Opening | undefined> {
+  if (lost === undefined) return undefined;
+  if (lost === "session") return opening;
+  const { config, peers, secrets, deadline } = opening;
+  const renewed = await unlessAborted(renewSecrets(config, peers.readSecret, secrets), deadline.signal);
+  return renewed === undefined ? undefined : { ...opening, secrets: renewed };
+}
 
 async function attempt({ config, peers, deadline, graceMs, secrets }: Opening): Promise<Attempt> {
   const { limits } = peers;
@@ -83,9 +98,9 @@ async function attempt({ config, peers, deadline, graceMs, secrets }: Opening): 
     graceMs,
     stream: undefined,
   });
-  if (!connected.ok) return { ...connected, forgotten: false };
+  if (!connected.ok) return { ...connected, lost: connected.unauthorized ? "credential" : undefined };
   const connection = connected.value;
-  let forgotten = false;
+  let lost: Lost;
   const fetchPage: FetchPage = async (cursor) => {
     const before = connection.bytesRead();
     try {
@@ -93,14 +108,28 @@ async function attempt({ config, peers, deadline, graceMs, secrets }: Opening): 
       const result = await connection.client.request(request, RawResult, requestOptions(deadline));
       return succeed({ result: rawOf(result), bytes: connection.bytesRead() - before });
     } catch (error) {
-      forgotten = connection.hasForgotten(error);
+      lost = whatWasLost(error, connection);
       return { ok: false, fault: connection.explain(error, { expired: deadline.signal.aborted }) };
     }
   };
-  const listing = await listTools(fetchPage, { limits, redact });
+  const listing = await listTools(fetchPage, {
+    limits,
+    redact,
+    mirrorsArguments: mirrorsArguments(connection, config),
+  });
   if (listing.ok) return { ok: true, value: { connection, redact, listing: listing.value } };
   await connection.close();
-  return { ...listing, forgotten };
+  return { ...listing, lost };
+}
+
+/** Arguments are mirrored into headers where there are headers, since the stateless revision. */
+function mirrorsArguments({ client }: Connection, { transport }: MCPServerConfig): boolean {
+  return transport === "http" && client.getProtocolEra() === "modern";
+}
+
+function whatWasLost(error: unknown, connection: Connection): Lost {
+  if (connection.hasForgotten(error)) return "session";
+  return isUnauthorized(error) ? "credential" : undefined;
 }
 
 export function requestOptions({ signal, remainingMs }: Deadline): { signal: AbortSignal; timeout: number } {

@@ -1,5 +1,11 @@
 import { type Outcome, refuse, succeed } from "../../contract/fault.ts";
-import { type MCPServerConfig, type SecretReference, secretsIn, withSecrets } from "../../contract/mcp-server.ts";
+import {
+  type MCPServerConfig,
+  nameOfSecret,
+  type SecretReference,
+  secretsIn,
+  withSecrets,
+} from "../../contract/mcp-server.ts";
 import type { ReadSecret } from "../../contract/ports.ts";
 
 /**
@@ -9,28 +15,57 @@ import type { ReadSecret } from "../../contract/ports.ts";
 export type ServerSecrets = {
   /** Headers of a server over HTTP, variables of one over stdio; by name. */
   readonly values: ReadonlyMap<string, string>;
+  /** What {@link ServerSecrets.redact} hides. */
+  readonly hidden: readonly string[];
   readonly redact: (text: string) => string;
 };
 
+export type ResolveOptions = {
+  /** True when what is remembered of the secrets will not do. */
+  readonly fresh?: boolean | undefined;
+};
+
 /** `SERVER_UNAVAILABLE` that names the reference, never a value, when a secret cannot be had or cannot be sent. */
-export async function resolveSecrets(config: MCPServerConfig, readSecret: ReadSecret): Promise<Outcome<ServerSecrets>> {
+export async function resolveSecrets(
+  config: MCPServerConfig,
+  readSecret: ReadSecret,
+  { fresh = false }: ResolveOptions = {},
+): Promise<Outcome<ServerSecrets>> {
   const texts = textsOf(config);
   const secrets = new Map<string, string>();
   for (const reference of [...texts.values()].flatMap(secretsIn)) {
-    const name = nameOf(reference);
+    const name = nameOfSecret(reference);
     if (secrets.has(name)) continue;
-    const value = await read(reference, readSecret);
+    const value = await read(reference, (wanted) => readSecret(wanted, { fresh }));
     if (!value.ok) return value;
     secrets.set(name, value.value);
   }
   const values = new Map<string, string>();
   for (const [name, text] of texts) {
-    const value = withSecrets(text, (reference) => secrets.get(nameOf(reference)) ?? "");
+    const value = withSecrets(text, (reference) => secrets.get(nameOfSecret(reference)) ?? "");
     // What fetch and spawn say of a value that they refuse quotes it.
     if (!isSendable(value, config.transport)) return refuseUnsendable(name, text);
     values.set(name, value);
   }
-  return succeed({ values, redact: createRedactor([...secrets.values()]) });
+  const hidden = [...secrets.values()];
+  return succeed({ values, hidden, redact: createRedactor(hidden) });
+}
+
+/**
+ * Read once more, for a server that refused the ones that it was sent; undefined when there are no other ones. Both are
+ * hidden then: the server knows both.
+ */
+export async function renewSecrets(
+  config: MCPServerConfig,
+  readSecret: ReadSecret,
+  refused: ServerSecrets,
+): Promise<ServerSecrets | undefined> {
+  const read = await resolveSecrets(config, readSecret, { fresh: true });
+  if (!read.ok) return undefined;
+  const { values } = read.value;
+  if ([...values].every(([name, value]) => refused.values.get(name) === value)) return undefined;
+  const hidden = [...refused.hidden, ...read.value.hidden];
+  return { values, hidden, redact: createRedactor(hidden) };
 }
 
 /** What of a configuration may name secrets, by the header or variable that it stands in. */
@@ -38,16 +73,11 @@ export function textsOf(config: MCPServerConfig): ReadonlyMap<string, string> {
   return config.transport === "http" ? config.headers : config.env;
 }
 
-/** As it is written in `mcp.json`. */
-export function nameOf({ store, name }: SecretReference): string {
-  return `\${${store}:${name}}`;
-}
-
 async function read(reference: SecretReference, readSecret: ReadSecret): Promise<Outcome<string>> {
   try {
     return await readSecret(reference);
   } catch (error) {
-    return refuse("SERVER_UNAVAILABLE", `the secret ${nameOf(reference)} cannot be read`, { cause: error });
+    return refuse("SERVER_UNAVAILABLE", `the secret ${nameOfSecret(reference)} cannot be read`, { cause: error });
   }
 }
 
@@ -57,7 +87,7 @@ function isSendable(value: string, transport: MCPServerConfig["transport"]): boo
 }
 
 function refuseUnsendable(name: string, text: string): Outcome<never> {
-  const references = secretsIn(text).map(nameOf).join(" and ");
+  const references = secretsIn(text).map(nameOfSecret).join(" and ");
   return refuse("SERVER_UNAVAILABLE", `"${name}" holds a character that cannot be sent; look at ${references}`);
 }
 

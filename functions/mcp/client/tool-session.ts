@@ -4,6 +4,7 @@ import type { MCPServerConfig } from "../../contract/mcp-server.ts";
 import { digestOfDefinition, type OfferedTool } from "../../contract/offered-tool.ts";
 import type { RemoteAnswer, RemoteCall, ToolSession } from "../../contract/ports.ts";
 import { type Deadline, startDeadline, unlessAborted } from "./deadline.ts";
+import { isUnauthorized } from "./explain-failure.ts";
 import { liftContent, toMessage } from "./lift-content.ts";
 import { findServer, type Listed, ofServer, openListed, type Peers, requestOptions } from "./open-listed.ts";
 import { isAnswer, rawOf } from "./raw-results.ts";
@@ -27,12 +28,15 @@ export function createToolSession(peers: Peers): ToolSession {
   const opened = new Map<string, Opened>();
   /** Connections that are of no use any more, and that calls may still be waiting on. */
   const retired = new Set<Opened>();
+  /** Servers that refused, at a call, the credential with which they had listed their tools. */
+  const refused = new Set<string>();
   const life = new AbortController();
 
   const open = (config: MCPServerConfig, deadline: Deadline): Opened => {
     const known = opened.get(config.name);
     if (known !== undefined) return known;
-    const opening = openListed(config, peers, { deadline, graceMs: () => GRACE_MS });
+    const freshSecrets = refused.delete(config.name);
+    const opening = openListed(config, peers, { deadline, graceMs: () => GRACE_MS, freshSecrets });
     opened.set(config.name, opening);
     const forget = () => retire(config.name, opening);
     opening.then((outcome) => outcome.ok || forget(), forget);
@@ -56,6 +60,7 @@ export function createToolSession(peers: Peers): ToolSession {
     if (!approved.ok) return approved;
     const { maxBytes } = limits;
     const made = await makeCall(remote, { peers, deadline, maxBytes, listed: listed.value, tool: approved.value });
+    if (made.unauthorized === true) refused.add(config.name);
     if (made.broken) retire(config.name, opening);
     return ofServer(config, made.outcome);
   };
@@ -111,8 +116,12 @@ type CallContext = {
   readonly tool: OfferedTool;
 };
 
-/** `broken` when nothing more can be asked over the connection. */
-type Made = { readonly outcome: Outcome<RemoteAnswer>; readonly broken: boolean };
+/** `broken` when nothing more can be asked over the connection, `unauthorized` when that is for its credential. */
+type Made = {
+  readonly outcome: Outcome<RemoteAnswer>;
+  readonly broken: boolean;
+  readonly unauthorized?: boolean;
+};
 
 async function makeCall(remote: RemoteCall, context: CallContext): Promise<Made> {
   const { peers, deadline, maxBytes, listed, tool } = context;
@@ -129,7 +138,7 @@ async function makeCall(remote: RemoteCall, context: CallContext): Promise<Made>
   } catch (error) {
     if (deadline.signal.aborted) return { outcome: tooLate(), broken: false };
     if (isAnswer(error)) return { outcome: toAnswer(error, listed), broken: false };
-    return { outcome: toRefusal(error, { maxBytes, listed }), broken: true };
+    return { outcome: toRefusal(error, { maxBytes, listed }), broken: true, unauthorized: isUnauthorized(error) };
   }
 }
 

@@ -4,7 +4,8 @@ import type { ToolListing } from "../../contract/ports.ts";
 import { toVisible } from "../../contract/printable.ts";
 import { firstCodePoints, utf8ByteCount } from "../../contract/text.ts";
 import { toViolations } from "../../contract/violations.ts";
-import { findUnkeepable } from "./plain-json.ts";
+import { findHeaderProblem } from "./argument-headers.ts";
+import { findUnkeepable, withMendedText } from "./plain-json.ts";
 
 /**
  * A server's list of tools, each judged by itself: one that is broken is set aside with its reason, and the others stay.
@@ -31,6 +32,8 @@ export type VetOptions = {
   readonly limits: DefinitionLimits;
   /** Takes out what was sent to the server in confidence: a list is shown to more people than the credential. */
   readonly redact: (text: string) => string;
+  /** True when arguments will travel in headers as well, where a definition asks for it. */
+  readonly mirrorsArguments: boolean;
 };
 
 /** Both lists by name. Two tools of one name are both set aside: which of them would be meant cannot be told. */
@@ -50,14 +53,18 @@ export function vetTools(offered: readonly unknown[], options: VetOptions): Vett
 }
 
 /** What cannot be kept is looked for first: nothing after it may recurse into a definition of unknown depth. */
-function judge(offered: unknown, { limits: { maxBytes, maxDepth }, redact }: VetOptions): Judged {
+function judge(offered: unknown, { limits: { maxBytes, maxDepth }, redact, mirrorsArguments }: VetOptions): Judged {
   const name = nameOf(offered, redact);
   const unkeepable = findUnkeepable(offered, { maxDepth });
   if (unkeepable !== undefined) return { name, reason: unkeepable };
   const parsed = OfferedTool.safeParse(offered);
   if (!parsed.success) return { name, reason: reasonOf(parsed.error, redact) };
   const json = JSON.stringify(parsed.data);
-  if (redact(json) !== json) return { name, reason: "the definition holds a value that was sent to the server" };
+  // A text before JSON escapes what stands in it, a number as it is written.
+  const shown = redact(JSON.stringify(withMendedText(parsed.data, redact)));
+  if (shown !== json) return { name, reason: "the definition holds a value that was sent to the server" };
+  const problem = mirrorsArguments ? findHeaderProblem(parsed.data.inputSchema) : undefined;
+  if (problem !== undefined) return { name, reason: toReason(`/inputSchema${problem.path}: ${problem.message}`) };
   const bytes = utf8ByteCount(json);
   if (bytes > maxBytes) return { name, reason: `the definition has ${bytes} bytes, at most ${maxBytes} are allowed` };
   return { name, tool: parsed.data };
@@ -70,7 +77,11 @@ function nameOf(tool: unknown, redact: VetOptions["redact"]): string {
 
 function reasonOf(error: z.ZodError, redact: VetOptions["redact"]): string {
   const violations = toViolations(error).map(({ path, message }) => `${path || "/"}: ${message}`);
-  return toVisible(firstCodePoints(redact(violations.join("; ")), MAX_REASON_CODE_POINTS));
+  return toReason(redact(violations.join("; ")));
+}
+
+function toReason(text: string): string {
+  return toVisible(firstCodePoints(text, MAX_REASON_CODE_POINTS));
 }
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {

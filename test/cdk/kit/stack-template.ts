@@ -14,14 +14,18 @@ export type StackChoices = {
   readonly servers?: { readonly names: readonly string[]; readonly secrets: readonly StoredSecret[] };
 };
 
-/** To be called once a file, at its top. */
+/** To be called once a file, at its top. Templates are not validated, which takes seconds: the real synth does that. */
 export function stackMaker(): (choices?: StackChoices) => SkillBrokerStack {
   const directory = join(makeTempDirectory(), "code");
   mkdirSync(directory);
   writeFileSync(join(directory, "index.mjs"), "export const handler = async () => ({});\n");
   const bundles = { http: { directory }, notify: { directory }, refresh: { directory }, reconcile: { directory } };
   return ({ settings = {}, servers = NO_SERVERS } = {}) =>
-    new SkillBrokerStack(new App(), "SkillBroker", { settings: OperatorSettings.parse(settings), bundles, servers });
+    new SkillBrokerStack(new App({ builtinCloudFormationValidation: false }), "SkillBroker", {
+      settings: OperatorSettings.parse(settings),
+      bundles,
+      servers,
+    });
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: CloudFormation's own shapes

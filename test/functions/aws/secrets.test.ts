@@ -82,6 +82,32 @@ describe("a secret", () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  test("is asked for again by who wants it fresh, and what came is then used by all", async () => {
+    server.say({ body: { SecretString: "old" } }, { body: { SecretString: "new" } });
+    const read = open();
+    await read(TOKEN);
+    expect(await read(TOKEN, { fresh: false })).toEqual({ ok: true, value: "old" });
+    expect(await read(TOKEN, { fresh: true })).toEqual({ ok: true, value: "new" });
+    expect(await read(TOKEN)).toEqual({ ok: true, value: "new" });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test("that was wanted fresh is used for five minutes from then on", async () => {
+    server.say(
+      { body: { SecretString: "old" } },
+      { body: { SecretString: "new" } },
+      { body: { SecretString: "newest" } },
+    );
+    const read = open();
+    await read(TOKEN);
+    clock.advance(4 * MINUTE_MS);
+    await read(TOKEN, { fresh: true });
+    clock.advance(5 * MINUTE_MS - 1);
+    expect(await read(TOKEN)).toEqual({ ok: true, value: "new" });
+    clock.advance(1);
+    expect(await read(TOKEN)).toEqual({ ok: true, value: "newest" });
+  });
+
   test("is not taken for another of the same name elsewhere", async () => {
     server.say({ body: { SecretString: "one" } }, { body: { Parameter: { Value: "two" } } });
     const read = open();

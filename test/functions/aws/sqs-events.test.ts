@@ -1,8 +1,8 @@
 import type { SQSEvent } from "aws-lambda";
 import { describe, expect, test } from "vitest";
-import { createQueueHandler, type FailedMessages } from "../../../functions/aws/sqs-events.ts";
+import { createQueueHandler } from "../../../functions/aws/sqs-events.ts";
 import { Fault } from "../../../functions/contract/fault.ts";
-import type { Log, ReceivedMessage } from "../../../functions/contract/ports.ts";
+import type { FailedMessages, Log, ReceivedMessage } from "../../../functions/contract/ports.ts";
 import { toLambdaContext } from "../../../local/lambda-context.ts";
 import type { Logged } from "../../kit/http-events.ts";
 import "../../kit/to-fail.ts";

@@ -34,7 +34,7 @@ function brokerOf(setting: Setting = {}) {
   const ran: (HandlerCall & { readonly deadline: number })[] = [];
   const broker = new ToolBroker({
     tools: new Map(registered.map((ref) => [ToolRef.parse(ref), toolOf(ref, { inputSchema })])),
-    operatorPolicy: { approved: refs(approved) },
+    operatorPolicy: { approved: refs(approved), digests: new Map() },
     refusedRepositories: [],
     lookUpLent: () => ({ state: "absent" }),
     session: { call: async () => expect.unreachable() },

@@ -42,11 +42,15 @@ function recordOf(offers: Readonly<Record<string, readonly OfferedTool[]>>, list
 }
 
 const A = offeredTool("a");
+const NO_DIGESTS = { digests: new Map() };
 
 describe("a name that a skill uses", () => {
   const { servers: declared } = installedWith(["s1", "s2"]);
   const lookup = (text: string, listedAt = NOW) =>
-    createLookup(new Map(), toLendingServers(declared, recordOf({ s1: [A] }, listedAt), AGE))(text);
+    createLookup(
+      new Map(),
+      toLendingServers({ declared, record: recordOf({ s1: [A] }, listedAt), policy: NO_DIGESTS }, AGE),
+    )(text);
 
   test("is present by its exact ref, and without a version means what is offered", () => {
     expect(lookup(mcpRef("s1", A))).toEqual({ state: "present", ref: mcpRef("s1", A) });
@@ -71,9 +75,11 @@ describe("a name that a skill uses", () => {
 });
 
 test("lists stop being readable one after another, the oldest first", () => {
-  const { servers } = installedWith(["s1"]);
-  expect(readableUntil(toLendingServers(servers, recordOf({ s1: [A] }, NOW - 400), AGE), AGE)).toBe(NOW + 600);
-  expect(readableUntil(toLendingServers(servers, undefined, AGE), AGE)).toBe(Number.POSITIVE_INFINITY);
+  const { servers: declared } = installedWith(["s1"]);
+  const until = (record: CatalogRecord | undefined) =>
+    readableUntil(toLendingServers({ declared, record, policy: NO_DIGESTS }, AGE), AGE);
+  expect(until(recordOf({ s1: [A] }, NOW - 400))).toBe(NOW + 600);
+  expect(until(undefined)).toBe(Number.POSITIVE_INFINITY);
 });
 
 describe("servers in whatever order", () => {

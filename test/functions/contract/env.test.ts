@@ -44,8 +44,13 @@ const FUNCTIONS = {
   },
   reconcile: {
     schema: ReconcileEnv,
-    good: { BUCKET_NAME: "bucket", NOTIFICATIONS_QUEUE_URL: QUEUE, RECONCILE_SECONDS: "900" },
-    parsed: { RECONCILE_SECONDS: 900 },
+    good: {
+      BUCKET_NAME: "bucket",
+      NOTIFICATIONS_QUEUE_URL: QUEUE,
+      RECONCILE_SECONDS: "900",
+      MAX_LIST_AGE_SECONDS: "86400",
+    },
+    parsed: { RECONCILE_SECONDS: 900, MAX_LIST_AGE_SECONDS: 86_400 },
   },
 } as const;
 
@@ -96,10 +101,11 @@ describe("an environment", () => {
       http,
       ["", "queue", "arn:aws:sqs:eu-central-1:123456789012:queue", "file:///etc/queue"],
     ],
-    ["MAX_LIST_AGE_SECONDS", http, [...NOT_SECONDS, "59", "60.5", "2592001"]],
+    ["MAX_LIST_AGE_SECONDS", http, [...NOT_SECONDS, "299", "300.5", "2592001"]],
     ["DEBOUNCE_SECONDS", refresh, [...NOT_SECONDS, "0", "0.09", "60.1"]],
     ["LONGEST_WAIT_SECONDS", refresh, [...NOT_SECONDS, "0.9", "900.1"]],
     ["RECONCILE_SECONDS", reconcile, [...NOT_SECONDS, "59", "60.5", "86401"]],
+    ["MAX_LIST_AGE_SECONDS", reconcile, [...NOT_SECONDS, "299", "300.5", "2592001"]],
   ] as const)("that has a %s out of range is refused by that name alone", (name, { schema, good }, values) => {
     for (const value of values) {
       const { message } = faultOf(schema, { ...good, [name]: value });
@@ -111,8 +117,9 @@ describe("an environment", () => {
   test.each([
     ["DEBOUNCE_SECONDS", refresh, [0.1, 0.1 + 0.2, 60]],
     ["LONGEST_WAIT_SECONDS", refresh, [1, 900]],
-    ["MAX_LIST_AGE_SECONDS", refresh, [60, 2_592_000]],
+    ["MAX_LIST_AGE_SECONDS", refresh, [300, 2_592_000]],
     ["RECONCILE_SECONDS", reconcile, [60, 86_400]],
+    ["MAX_LIST_AGE_SECONDS", reconcile, [300, 2_592_000]],
   ] as const)("that has %s at its bounds is taken, exactly", (name, { schema, good }, values) => {
     for (const value of values) {
       expect(parseEnv<z.ZodType>(schema, { ...good, [name]: String(value) })).toHaveProperty(name, value);

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { digestOfConfig, parseMcpServers, secretsIn, withSecrets } from "../../../functions/contract/mcp-server.ts";
+import {
+  digestOfConfig,
+  nameOfSecret,
+  parseMcpServers,
+  secretsIn,
+  withSecrets,
+} from "../../../functions/contract/mcp-server.ts";
 import "../../kit/to-fail.ts";
 
 const parse = (mcpServers: unknown, reserved: readonly string[] = []) => parseMcpServers({ mcpServers }, { reserved });
@@ -97,6 +103,34 @@ describe("the servers of mcp.json", () => {
     expect(wrong({ s1: entry })[0]).toMatch(/^\/mcpServers\/s1/);
   });
 
+  test.each([
+    ["/url", { url: "https://s.example/mcp?key=${env:KEY}" }],
+    ["/url", { url: "https://${env:HOST}/mcp" }],
+    ["/args/1", { command: "x", args: ["--token", "${env:TOKEN}"] }],
+    ["/args/0", { command: "x", args: ["a ${ssm:/b"] }],
+    ["/command", { command: "${env:HOME}/bin/x" }],
+    ["/cwd", { command: "x", cwd: "${HOME}" }],
+  ])("name no secret in %s, where it would be sent as it stands", (path, entry) => {
+    expect(wrong({ s1: entry })).toContain(
+      `/mcpServers/s1${path} nothing is put in place of "\${" here; a secret goes into headers or env`,
+    );
+  });
+
+  test("may hold a dollar and a brace that begin no name", () => {
+    expect(
+      wrong({ a: { command: "x", args: ["$HOME", "{a}", "$ {b}"] }, b: { url: "https://s.example/$/{a}" } }),
+    ).toEqual([]);
+  });
+
+  test.each([
+    ["a command", 1_024, (text: string) => ({ command: text })],
+    ["a directory", 1_024, (text: string) => ({ command: "x", cwd: text })],
+    ["an argument", 8_192, (text: string) => ({ command: "x", args: [text] })],
+  ])("have %s of at most %i characters", (_, most, entryOf) => {
+    expect(wrong({ s1: entryOf("x".repeat(most)) })).toEqual([]);
+    expect(wrong({ s1: entryOf("x".repeat(most + 1)) })).toHaveLength(1);
+  });
+
   test("may be on this machine without TLS", () => {
     for (const host of ["127.0.0.1:1", "localhost:1", "[::1]:1"]) {
       expect(parsed({ url: `http://${host}/mcp` })).toMatchObject({ transport: "http" });
@@ -119,6 +153,12 @@ describe("secrets", () => {
     ]);
     expect(withSecrets(text, ({ name }) => `$&${name.length}`)).toBe("a $&1 b $&4 c $&11");
     expect(secretsIn("$env:A {env:A} ${other:A}")).toEqual([]);
+  });
+
+  test("are called what they are written as", () => {
+    for (const text of ["${env:A}", "${ssm:/x/y}", "${secretsmanager:arn:aws:s:1}"]) {
+      expect(secretsIn(text).map(nameOfSecret)).toEqual([text]);
+    }
   });
 });
 

@@ -13,6 +13,7 @@ const RULES: DebounceRules = { windowMs: 1_000, delayMs: 1_500, longestWaitMs: 1
 const facts = (changes: Partial<DebounceFacts>): DebounceFacts => ({
   bucket: 100,
   receivedAt: 101_600,
+  now: 105_000,
   record: undefined,
   coveredUntil: 0,
   ...changes,
@@ -45,6 +46,11 @@ describe("the message of a bucket", () => {
   test("is answered by a fetch that began at the bucket's end, not by one a millisecond sooner", () => {
     expect(decide(facts({ coveredUntil: 101_000 }), RULES)).toBe("covered");
     expect(decide(facts({ coveredUntil: 100_999 }), RULES)).toBe("fetch");
+  });
+
+  test("is not answered by a fetch that is still to come: a clock was ahead and has gone back", () => {
+    expect(decide(facts({ coveredUntil: 105_000 }), RULES)).toBe("covered");
+    expect(decide(facts({ coveredUntil: 105_001 }), RULES)).toBe("fetch");
   });
 
   test("waits for the message of a newer bucket", () => {

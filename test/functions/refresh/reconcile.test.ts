@@ -6,6 +6,7 @@ import { refreshServers } from "../../../functions/refresh/refresh-servers.ts";
 import { refreshWorld } from "./refresh-world.ts";
 
 const INTERVAL_MS = 900_000;
+const MAX_AGE_MS = 24 * 3600_000;
 
 function world(servers: readonly string[]) {
   const made = refreshWorld(servers);
@@ -16,7 +17,7 @@ function world(servers: readonly string[]) {
     notifications: { send: async (message: QueueMessage) => void sent.push(message) },
     clock: made.clock.now,
     log: () => undefined,
-    intervalMs: INTERVAL_MS,
+    due: { intervalMs: INTERVAL_MS, maxListAgeMs: MAX_AGE_MS },
   };
   const refresh = () => refreshServers({ servers, cause: "schedule", dryRun: false }, made.context);
   return { ...made, queued: sent, refresh, due: () => reconcile(context) };
@@ -55,6 +56,21 @@ describe("a server", () => {
     const waited = await dueAfter(made, INTERVAL_MS * 2);
     expect(waited).toBeGreaterThanOrEqual(INTERVAL_MS);
     expect(waited).toBeLessThanOrEqual(INTERVAL_MS * 1.1 + 1_000);
+  });
+
+  test("that says that its list is good for a month is due in time for the list not to grow too old", async () => {
+    const made = world(["s1"]);
+    made.toolSource.server("s1").ttlMs = 30 * 24 * 3600_000;
+    await made.refresh();
+    made.clock.advance(MAX_AGE_MS - 180_000);
+    expect(await made.due()).toEqual(["s1"]);
+  });
+
+  test("that was last asked in the future, by a clock that has gone back, is due at once", async () => {
+    const made = world(["s1"]);
+    await made.refresh();
+    made.clock.advance(-3600_000);
+    expect(await made.due()).toEqual(["s1"]);
   });
 
   test("that says 0 is not asked without end", async () => {

@@ -37,6 +37,8 @@ export function refreshWorld(
     maxListAgeMs: 24 * 3600_000,
     listTimeoutMs: 5_000,
     refreshTimeoutMs: 10_000,
+    publishTimeoutMs: 5_000,
+    listedAtOnce: 4,
   };
   return {
     context,

@@ -2,6 +2,7 @@ import { readPublished } from "../../../functions/catalog/published-catalog.ts";
 import { refuse, succeed } from "../../../functions/contract/fault.ts";
 import { LIST_CHANGED } from "../../../functions/contract/notification.ts";
 import type {
+  Clock,
   EventConsumer,
   EventQueue,
   FailedMessages,
@@ -10,6 +11,7 @@ import type {
   ToolSource,
 } from "../../../functions/contract/ports.ts";
 import { CatalogRecord } from "../../../functions/contract/refresh.ts";
+import { LISTED_AT_ONCE, LISTING_DEADLINE_MS, PUBLISHING_MS } from "../../../functions/contract/refresh-limits.ts";
 import { CATALOG_KEY, DEBOUNCE_PREFIX } from "../../../functions/contract/store-layout.ts";
 import type { DebounceRules } from "../../../functions/refresh/debounce.ts";
 import { reconcile } from "../../../functions/refresh/reconcile.ts";
@@ -38,6 +40,8 @@ export type Schedule = {
   readonly crash: number;
   /** Probability that a list fails. */
   readonly failing: number;
+  /** Probability that a list is not answered at all, until the time for it is over. */
+  readonly hanging: number;
   /** Most ms that fetching a list takes. */
   readonly listMs: number;
   /** Probability that the removal of a message that was handled is lost. */
@@ -74,17 +78,21 @@ export type Outcome = {
   readonly deadLetters: number;
   readonly crashes: number;
   readonly failures: number;
+  /** Functions that did not end in their time, and were ended. */
+  readonly overruns: number;
 };
 
 const START = 1_000_000_000_000;
-const VISIBILITY_MS = 60_000;
+const VISIBILITY_MS = 360_000;
 /** A message may be received so often that a crash a thousand steps still loses none of a schedule's. */
 const MAX_RECEIVES = 50;
+/** As the refresh function is deployed. */
+const FUNCTION_MS = 60_000;
 const STEP_MS = 20;
 const BATCH = 10;
-const RECONCILE_EVERY_MS = 60_000;
+const RECONCILE_EVERY_MS = 120_000;
 /** By then whatever died was run again. */
-const QUIET_MS = 10 * 60_000;
+const QUIET_MS = 60 * 60_000;
 /** Long enough that no list is due by age: what is missed would stay missed. */
 const RECONCILE_INTERVAL_MS = 24 * 3600_000;
 
@@ -95,7 +103,7 @@ export async function simulate(schedule: Schedule, sabotage: Sabotage = {}): Pro
   const versions = new Map(names.map((name) => [name, 1]));
   const told: { server: string; at: number; version: number }[] = [];
   const publications: Publication[] = [];
-  const counts = { crashes: 0, failures: 0, running: 0 };
+  const counts = { crashes: 0, failures: 0, overruns: 0 };
   const store = createMemoryObjectStore({ clock: time.now });
   const queueOf = (fifo: boolean, delayMs: number) =>
     createMemoryEventQueue({ clock: time.now, fifo, delayMs, visibilityMs: VISIBILITY_MS, maxReceives: MAX_RECEIVES });
@@ -130,9 +138,14 @@ export async function simulate(schedule: Schedule, sabotage: Sabotage = {}): Pro
     };
   };
 
-  const toolSourceFor = (dying: Dying): ToolSource => ({
-    list: (server) =>
+  const toolSourceFor = (dying: Dying, clock: Clock): ToolSource => ({
+    list: (server, { deadline }) =>
       step(dying, async () => {
+        if (random() < schedule.hanging) {
+          counts.failures += 1;
+          await time.sleep(deadline - clock());
+          return refuse("SERVER_UNAVAILABLE", "did not answer in time");
+        }
         const before = random() * schedule.listMs;
         await time.sleep(before);
         const version = versions.get(server) ?? 0;
@@ -164,8 +177,15 @@ export async function simulate(schedule: Schedule, sabotage: Sabotage = {}): Pro
   const invoke = async <T>(act: (world: World) => Promise<T>): Promise<T | "died"> => {
     const skew = (random() * 2 - 1) * schedule.skewMs;
     return new Promise((resolve) => {
+      const clock = () => Math.round(time.now() + skew);
+      let ended = false;
+      time.at(time.now() + FUNCTION_MS, () => {
+        if (!ended) counts.overruns += 1;
+        resolve("died");
+      });
       const dying: Dying = {
         die: () => {
+          ended = true;
           counts.crashes += 1;
           resolve("died");
           return new Promise(() => undefined);
@@ -175,16 +195,22 @@ export async function simulate(schedule: Schedule, sabotage: Sabotage = {}): Pro
         refreshQueue: queueFor(dying),
         installed,
         store: storeFor(dying),
-        toolSource: toolSourceFor(dying),
-        clock: () => Math.round(time.now() + skew),
+        toolSource: toolSourceFor(dying, clock),
+        clock,
         log: () => undefined,
         rules: schedule.rules,
         servers: new Set(names),
-        maxListAgeMs: 24 * 3600_000,
-        listTimeoutMs: 60_000,
-        refreshTimeoutMs: 120_000,
+        maxListAgeMs: 2 * RECONCILE_INTERVAL_MS,
+        listTimeoutMs: LISTING_DEADLINE_MS,
+        refreshTimeoutMs: LISTING_DEADLINE_MS,
+        publishTimeoutMs: PUBLISHING_MS,
+        listedAtOnce: LISTED_AT_ONCE,
       };
-      act(world).then(resolve, () => resolve("died"));
+      const end = (result: T | "died") => {
+        ended = true;
+        resolve(result);
+      };
+      act(world).then(end, () => end("died"));
     });
   };
 
@@ -228,7 +254,7 @@ export async function simulate(schedule: Schedule, sabotage: Sabotage = {}): Pro
       void invoke((world) => refreshServers({ servers: names, cause: "request", dryRun: false }, world));
     });
   }
-  if (schedule.failing > 0) {
+  if (schedule.failing > 0 || schedule.hanging > 0) {
     const last = Math.max(0, ...schedule.changes.map(({ at }) => at));
     // Retries of failed lists, until none is left to be retried.
     const tick = async (): Promise<void> => {
@@ -243,7 +269,7 @@ export async function simulate(schedule: Schedule, sabotage: Sabotage = {}): Pro
         },
         clock: time.now,
         log: () => undefined,
-        intervalMs: RECONCILE_INTERVAL_MS,
+        due: { intervalMs: RECONCILE_INTERVAL_MS, maxListAgeMs: 2 * RECONCILE_INTERVAL_MS },
       });
       const published = await readPublished(store);
       const stale = published?.record.servers.some(({ failures }) => failures > 0) === true;

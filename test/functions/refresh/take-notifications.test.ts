@@ -101,6 +101,26 @@ test("a record that cannot be read counts as none, and is replaced", async () =>
   expect(await readDebounceRecord(store, "s1")).toMatchObject({ newest: START / 1_000 });
 });
 
+test("a record that the store cannot give costs no notification, and is written over", async () => {
+  const world = refreshWorld(["s1"]);
+  let damaged = true;
+  const store = {
+    ...world.store,
+    get: async (key: string, limits: { readonly maxBytes: number }) => {
+      if (damaged) throw new Error("the content is damaged on the disk");
+      return world.store.get(key, limits);
+    },
+  };
+  await world.store.put({
+    key: `${DEBOUNCE_PREFIX}s1.json`,
+    bytes: Buffer.alloc(2_000),
+    mediaType: "application/json",
+  });
+  expect(await takeNotifications([received(listChanged("s1"))], { ...world.context, store })).toEqual(new Map());
+  damaged = false;
+  expect(await readDebounceRecord(store, "s1")).toMatchObject({ newest: START / 1_000 });
+});
+
 test("of many functions that note at once, none loses the newest bucket", async () => {
   const { context, store } = refreshWorld(["s1"]);
   const batches = Array.from({ length: 20 }, (_, index) => [

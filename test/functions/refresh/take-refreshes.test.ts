@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { refuse } from "../../../functions/contract/fault.ts";
 import type { ReceivedMessage } from "../../../functions/contract/ports.ts";
 import { takeNotifications } from "../../../functions/refresh/take-notifications.ts";
 import { takeRefreshes } from "../../../functions/refresh/take-refreshes.ts";
@@ -86,6 +87,42 @@ describe("a refresh message", () => {
     answer();
     expect(await taking).toEqual(new Map());
     expect(await world.published()).toMatchObject({ generation: 2, servers: [{ name: "s1" }, { name: "s2" }] });
+  });
+
+  test("is one of many of a server that hangs: all of them together cost one time limit", async () => {
+    const world = refreshWorld(["s1"]);
+    const toolSource = {
+      ...world.toolSource,
+      list: async (server: string, limits: { readonly deadline: number }) => {
+        world.clock.advance(limits.deadline - world.clock.now());
+        await world.toolSource.list(server, { deadline: Number.POSITIVE_INFINITY });
+        return refuse("SERVER_UNAVAILABLE", "did not answer in time");
+      },
+    };
+    const buckets = Array.from({ length: 10 }, (_, index) => message(BUCKET + index * 40, { id: `m${index}` }));
+    expect(await takeRefreshes(buckets, { ...world.context, toolSource })).toEqual(new Map());
+    expect(world.toolSource.server("s1").lists).toBe(1);
+    expect(world.clock.now() - START).toBe(world.context.listTimeoutMs);
+  });
+
+  test("of a newer bucket answers an older one that came after it in the same batch", async () => {
+    const world = refreshWorld(["s1"]);
+    const together = { firstReceivedAt: (BUCKET + 9) * W };
+    await takeRefreshes(
+      [message(BUCKET, { id: "a", ...together }), message(BUCKET + 5, { id: "b", ...together })],
+      world.context,
+    );
+    expect(world.toolSource.server("s1").lists).toBe(1);
+    expect(await world.published()).toMatchObject({ servers: [{ covered_until: (BUCKET + 9) * W }] });
+  });
+
+  test("is not answered by what a clock wrote that was ahead and has gone back", async () => {
+    const world = refreshWorld(["s1"]);
+    world.clock.advance(20 * W);
+    await takeRefreshes([message(BUCKET, { firstReceivedAt: START + 3600_000 })], world.context);
+    await takeRefreshes([message(BUCKET + 10)], world.context);
+    expect(world.toolSource.server("s1").lists).toBe(2);
+    expect(await world.published()).toMatchObject({ servers: [{ covered_until: (BUCKET + 11) * W + 500 }] });
   });
 
   test.each([

@@ -3,7 +3,7 @@ import { HealthReport, SkillDetail, ToolGroups } from "../../../../functions/con
 import { succeed } from "../../../../functions/contract/fault.ts";
 import { JobReport } from "../../../../functions/contract/job.ts";
 import { LIST_CHANGED } from "../../../../functions/contract/notification.ts";
-import { mcpRef } from "../../../../functions/contract/offered-tool.ts";
+import { mcpRef, wholeApproval } from "../../../../functions/contract/offered-tool.ts";
 import { RefreshReport } from "../../../../functions/contract/refresh.ts";
 import { offeredTool } from "../../../kit/fake-tool-source.ts";
 import {
@@ -213,6 +213,7 @@ describe("a tool of an MCP server", () => {
         tool: "s1/send",
         approved: REF,
         offered: mcpRef("s1", CHANGED),
+        approval: wholeApproval("s1", CHANGED),
         differences: [{ field: "description", approved: SEND.description, offered: CHANGED.description }],
       },
     ]);

@@ -14,6 +14,7 @@ import {
   aTool,
   overHttp,
   overStdio,
+  rotated,
   secretNamed,
   secretsOf,
   serveMcp,
@@ -454,6 +455,15 @@ describe("a credential", () => {
     token = "the-new-token";
     advance(500);
     await until("connected");
+  });
+
+  test("is the one that is stored now, although an older one is remembered", async () => {
+    const server = await serveMcp({ tools: [], authorization: "the-new-token" });
+    const { start, logged } = setUp(overHttp(server.url, { authorization: secretNamed("TOKEN") }), {
+      readSecret: rotated("the-old-token", "the-new-token"),
+    });
+    await start();
+    expect(logged).toMatchObject([{ level: "info", message: "connected" }]);
   });
 
   test("that is missing is named", async () => {

@@ -19,7 +19,11 @@ const endless: FetchPage = async (cursor) => {
 };
 
 const list = (fetchPage: FetchPage, limits: Partial<typeof DEFAULT_LIST_LIMITS> = {}) =>
-  listTools(fetchPage, { limits: { ...DEFAULT_LIST_LIMITS, ...limits }, redact: (text) => text });
+  listTools(fetchPage, {
+    limits: { ...DEFAULT_LIST_LIMITS, ...limits },
+    redact: (text) => text,
+    mirrorsArguments: true,
+  });
 
 const namesOf = async (fetchPage: FetchPage) => {
   const listing = await list(fetchPage);

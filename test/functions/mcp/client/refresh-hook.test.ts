@@ -1,10 +1,18 @@
 import fc from "fast-check";
-import { describe, expect, expectTypeOf, test } from "vitest";
+import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
+import { createLookup, type LendingServer } from "../../../../functions/catalog/lent-tools.ts";
+import type { SkillRefreshResult } from "../../../../functions/catalog/refresh-result.ts";
+import { SkillRegistry } from "../../../../functions/catalog/skill-registry.ts";
 import { refuse } from "../../../../functions/contract/fault.ts";
+import type { MCPServerConfig } from "../../../../functions/contract/mcp-server.ts";
 import { LIST_CHANGED } from "../../../../functions/contract/notification.ts";
+import { mcpRef } from "../../../../functions/contract/offered-tool.ts";
+import type { Log } from "../../../../functions/contract/ports.ts";
 import { MCPToolAdapter } from "../../../../functions/mcp/client/adapter.ts";
 import { MCPRefreshHook } from "../../../../functions/mcp/client/refresh-hook.ts";
 import { createManualTimer } from "../../../kit/manual-timer.ts";
+import { ample, aTool, overHttp, secretsOf, serveMcp, sourceOf } from "../../../kit/mcp-peers.ts";
+import { catalogOf, instructions } from "../../catalog/catalogs.ts";
 
 type Setup = {
   readonly debounceSeconds?: number;
@@ -379,3 +387,91 @@ test("two hooks on one adapter do not know of each other", () => {
   advanceOther(500);
   expect([hook.refreshCount, other.refreshCount]).toEqual([1, 0]);
 });
+
+describe.each(["2026-07-28", "2025-11-25"] as const)("a skill registry behind a server that speaks %s", (protocol) => {
+  const both = [aTool("search"), aTool("comment")];
+
+  /** A server, an adapter that listens to it, and the skills that name its tools; time passes by hand. */
+  async function connect() {
+    const skills = catalogOf(instructions("acme/triage", { tools: ["s1/search", "s1/comment"] })).skills.list();
+    const server = await serveMcp({ tools: both, protocol });
+    const { timer, now, advance } = createManualTimer();
+    const summaries: unknown[] = [];
+    const log: Log = (_, message, fields) => {
+      if (message === "skills refreshed") summaries.push(fields?.summary);
+    };
+    const config = overHttp(server.url);
+    const options = { clock: now, timer, random: () => 0, log, readSecret: secretsOf({}) };
+    const adapter = new MCPToolAdapter({ config, ...options });
+    onTestFinished(() => adapter.close());
+    let heard = 0;
+    adapter.addNotificationListener(() => {
+      heard += 1;
+    });
+    const offered = offeredBy(config);
+    const registry = new SkillRegistry({ skills, lookup: offered.lookup, log });
+    const hears = (count: number) => expect.poll(() => heard).toBe(count);
+    return { server, adapter, registry, offered, summaries, advance, hears, hookOptions: { timer, clock: now, log } };
+  }
+
+  test("is refreshed once for a storm of what the server says", async () => {
+    const { server, adapter, registry, offered, summaries, advance, hears, hookOptions } = await connect();
+    await offered.fetch();
+    const hook = new MCPRefreshHook(adapter, registry, 0.5, hookOptions);
+    adapter.start();
+    await hears(1);
+    for (let count = 2; count <= 5; count += 1) {
+      server.notify();
+      await hears(count);
+      advance(100);
+    }
+    expect(hook.refreshCount).toBe(0);
+    advance(400);
+    await expect.poll(() => summaries).toEqual(["refreshed: 1, failed: 0, skipped: 0"]);
+    advance(10_000);
+    expect(hook.refreshCount).toBe(1);
+  });
+
+  test("knows after a refresh what the server offers then", async () => {
+    const { server, adapter, registry, offered, summaries, advance, hears, hookOptions } = await connect();
+    const results: SkillRefreshResult[] = [];
+    const refreshAll = async () => {
+      await offered.fetch();
+      const result = registry.refreshAll();
+      results.push(result);
+      return result;
+    };
+    const hook = new MCPRefreshHook(adapter, { refreshAll }, 0.5, hookOptions);
+    adapter.start();
+    await hears(1);
+    advance(500);
+    await expect.poll(() => summaries).toEqual(["refreshed: 1, failed: 0, skipped: 0"]);
+    server.setTools([aTool("search")]);
+    server.notify();
+    await hears(2);
+    advance(500);
+    await expect.poll(() => summaries.at(-1)).toBe("refreshed: 0, failed: 1, skipped: 0");
+    expect(results.at(-1)?.failed.get("acme/triage")).toBe("missing tools: acme/triage: s1/comment");
+    server.setTools(both);
+    server.notify();
+    await hears(3);
+    advance(500);
+    await expect.poll(() => summaries.at(-1)).toBe("refreshed: 1, failed: 0, skipped: 0");
+    expect(hook.refreshCount).toBe(3);
+  });
+});
+
+/** What a server offered when its list was fetched last; nothing can be told before. */
+function offeredBy(config: MCPServerConfig) {
+  let server: LendingServer = { name: config.name, record: undefined, tools: new Map(), readable: false };
+  return {
+    fetch: async () => {
+      const listed = await sourceOf(config).list(config.name, ample());
+      if (!listed.ok) throw listed.fault;
+      const lent = listed.value.tools.map((definition) => ({ ref: mcpRef(config.name, definition), definition }));
+      const tools = new Map(lent.map((tool) => [tool.definition.name, tool]));
+      server = { name: config.name, record: undefined, tools, readable: true };
+    },
+    lookup: (ref: string) => createLookup(new Map(), new Map([[config.name, server]]))(ref),
+  };
+}

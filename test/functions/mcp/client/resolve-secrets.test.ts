@@ -2,7 +2,12 @@ import { describe, expect, test } from "vitest";
 import { refuse, succeed } from "../../../../functions/contract/fault.ts";
 import type { MCPServerConfig } from "../../../../functions/contract/mcp-server.ts";
 import type { ReadSecret } from "../../../../functions/contract/ports.ts";
-import { createRedactor, resolveSecrets } from "../../../../functions/mcp/client/resolve-secrets.ts";
+import {
+  createRedactor,
+  renewSecrets,
+  resolveSecrets,
+  type ServerSecrets,
+} from "../../../../functions/mcp/client/resolve-secrets.ts";
 import "../../../kit/to-fail.ts";
 
 const overHttp = (headers: Readonly<Record<string, string>>): MCPServerConfig => ({
@@ -84,6 +89,55 @@ describe("the values of a server", () => {
   test("that name no secret are none: they are written in the configuration for all to see", async () => {
     const resolved = await resolveSecrets(overHttp({ "x-tenant": "acme-corporation" }), reading({}));
     expect(resolved.ok && resolved.value.redact("acme-corporation")).toBe("acme-corporation");
+  });
+});
+
+describe("secrets that were refused", () => {
+  const config = overHttp({ authorization: `Bearer ${A}`, "x-two": B });
+  const resolved = async (secrets: Readonly<Record<string, string>>): Promise<ServerSecrets> => {
+    const outcome = await resolveSecrets(config, reading(secrets));
+    return outcome.ok ? outcome.value : expect.unreachable(outcome.fault.message);
+  };
+  const OLD = { A: "the-old-one", "/b": "the-second" };
+
+  test("are wanted fresh, each, and other ones are to be sent", async () => {
+    const asked: unknown[] = [];
+    const readSecret: ReadSecret = async ({ name }, options) => {
+      asked.push([name, options]);
+      return succeed(name === "A" ? "the-new-one" : "the-second");
+    };
+    const renewed = await renewSecrets(config, readSecret, await resolved(OLD));
+    expect(renewed?.values.get("authorization")).toBe("Bearer the-new-one");
+    expect(asked).toEqual([
+      ["A", { fresh: true }],
+      ["/b", { fresh: true }],
+    ]);
+  });
+
+  test("stay hidden beside the new ones, also where one is the beginning of the other", async () => {
+    for (const [before, after] of [
+      ["abcdefgh", "abcdefgh-ijkl"],
+      ["abcdefgh-ijkl", "abcdefgh"],
+    ]) {
+      const old = await resolved({ ...OLD, A: before ?? "" });
+      const renewed = await renewSecrets(config, reading({ ...OLD, A: after ?? "" }), old);
+      expect(renewed?.redact(`${before} ${after} the-second`)).toBe("[secret] [secret] [secret]");
+    }
+  });
+
+  test.each<[string, ReadSecret]>([
+    ["they are the same", reading(OLD)],
+    ["one cannot be had", reading({ A: "the-new-one" })],
+    ["one cannot be sent", reading({ ...OLD, A: "the\nnew" })],
+    ["nobody can be asked", () => Promise.reject(new Error("no"))],
+  ])("are not replaced when %s", async (_, readSecret) => {
+    expect(await renewSecrets(config, readSecret, await resolved(OLD))).toBeUndefined();
+  });
+
+  test("are not replaced when there are none", async () => {
+    const plain = await resolveSecrets(overHttp({ a: "b" }), reading({}));
+    const refused = plain.ok ? plain.value : expect.unreachable();
+    expect(await renewSecrets(overHttp({ a: "b" }), reading({}), refused)).toBeUndefined();
   });
 });
 

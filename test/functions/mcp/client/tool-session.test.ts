@@ -9,6 +9,7 @@ import {
   messageOf,
   overHttp,
   overStdio,
+  rotated,
   secretNamed,
   secretsOf,
   serveMcp,
@@ -238,6 +239,18 @@ describe("a call that went wrong", () => {
     expect(count(server.methods, "tools/call")).toBe(1);
     expect(await session.call(callOf(echo), within())).toMatchObject({ ok: true });
     expect([count(server.methods, "initialize"), count(server.methods, "tools/list")]).toEqual([2, 2]);
+  });
+
+  test("because its credential was refused is not made again, and the next call is made with the one stored now", async () => {
+    const server = await calling((exchange) =>
+      exchange.headers.authorization === "the-new-one" ? said("hello") : sendStatus(exchange, 401),
+    );
+    const config = overHttp(server.url, { authorization: secretNamed("TOKEN") });
+    const session = sessionOf(sourceOf(config, { readSecret: rotated("the-old-one", "the-new-one") }));
+    expect(messageOf(await session.call(callOf(echo), within()))).toMatch(/refused the credential \(HTTP 401\)/);
+    expect(count(server.methods, "tools/call")).toBe(1);
+    expect(await session.call(callOf(echo), within())).toMatchObject({ ok: true });
+    expect([count(server.methods, "tools/list"), count(server.methods, "tools/call")]).toEqual([2, 2]);
   });
 
   test("because its arguments do not please the tool says what the tool says", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { MCPServerConfig } from "../../../../functions/contract/mcp-server.ts";
 import { DEFAULT_LIST_LIMITS } from "../../../../functions/mcp/client/list-tools.ts";
 import {
   ample,
@@ -107,6 +108,24 @@ describe("a server without a session", () => {
     const listed = await sourceOf(overHttp(server.url)).list("s1", ample());
     expect(listed).toMatchObject({ value: { tools: [{ name: "a" }] } });
     expect(listed.ok && listed.value.quarantined.map(({ name }) => name)).toEqual(["(unnamed)", "(unnamed)", "b", "c"]);
+  });
+
+  test("that asks for an argument in a header in no way that is provided for loses the tool, and keeps it elsewhere", async () => {
+    const asking = aTool("asking", {
+      inputSchema: { type: "object", properties: { a: { type: "number", "x-mcp-header": "A" } } },
+    });
+    const namesOf = async (config: MCPServerConfig) => {
+      const listed = await sourceOf(config).list("s1", ample());
+      return listed.ok ? listed.value.tools.map(({ name }) => name) : [];
+    };
+    const offered = [asking, aTool("a")];
+    const server = await serveScript({ protocol: "2026-07-28" }, ({ method }) =>
+      method === "tools/list" ? page(offered) : undefined,
+    );
+    expect(await namesOf(overHttp(server.url))).toEqual(["a"]);
+    const older = await serveMcp({ tools: offered, protocol: "2025-11-25" });
+    expect(await namesOf(overHttp(older.url))).toEqual(["a", "asking"]);
+    expect(await namesOf(overStdio({ manner: "honest", tools: offered }))).toEqual(["a", "asking"]);
   });
 
   test("may leave out how long its list is good, or say what cannot be meant", async () => {

@@ -7,9 +7,11 @@ import { DEFAULT_DEFINITION_LIMITS, vetTools } from "../../../../functions/mcp/c
 const OBJECT = { type: "object", properties: {} };
 const tool = (name: unknown, changes: object = {}) => ({ name, description: "d", inputSchema: OBJECT, ...changes });
 const namesOf = (tools: readonly { readonly name: string }[]) => tools.map(({ name }) => name);
-const redact = (text: string) => text.replaceAll("hunter2", "[secret]");
+const hiding = (secret: string) => (text: string) => text.replaceAll(secret, "[secret]");
+const redact = hiding("hunter2");
+const OPTIONS = { limits: DEFAULT_DEFINITION_LIMITS, redact, mirrorsArguments: true };
 const vet = (offered: readonly unknown[], limits: Partial<typeof DEFAULT_DEFINITION_LIMITS> = {}) =>
-  vetTools(offered, { limits: { ...DEFAULT_DEFINITION_LIMITS, ...limits }, redact });
+  vetTools(offered, { ...OPTIONS, limits: { ...DEFAULT_DEFINITION_LIMITS, ...limits } });
 
 /** So many objects inside one another. */
 function nested(levels: number): unknown {
@@ -109,6 +111,34 @@ describe("a list of tools", () => {
     expect(tools).toEqual([]);
     expect(quarantined).toHaveLength(3);
     expect(JSON.stringify(quarantined)).not.toContain("hunter2");
+  });
+
+  test.each([
+    ["a description", 'pa"ss\\word-1234', { description: 'you sent pa"ss\\word-1234' }],
+    ["a key", 'pa"ss\\word-1234', { inputSchema: { type: "object", properties: { 'pa"ss\\word-1234': {} } } }],
+    ["several lines", "line one\nline two", { description: "line one\nline two" }],
+    ["a number", "12345678", { inputSchema: { type: "object", properties: { a: { default: 12345678 } } } }],
+  ])("shows nothing of it in %s, however JSON writes it", (_, secret, echo) => {
+    const { tools, quarantined } = vetTools([tool("told", echo), tool("good")], { ...OPTIONS, redact: hiding(secret) });
+    expect(namesOf(tools)).toEqual(["good"]);
+    expect(quarantined).toEqual([{ name: "told", reason: "the definition holds a value that was sent to the server" }]);
+  });
+
+  test("loses a tool that asks for a header in a way that is not provided for, where arguments go into headers", () => {
+    const asking = tool("a", {
+      inputSchema: { type: "object", properties: { "a/b": { type: "number", "x-mcp-header": "B" } } },
+    });
+    expect(vetTools([asking, tool("good")], OPTIONS)).toMatchObject({
+      tools: [{ name: "good" }],
+      quarantined: [
+        {
+          name: "a",
+          reason:
+            "/inputSchema/properties/a~1b/x-mcp-header: only a string, an integer or a boolean can be sent in a header",
+        },
+      ],
+    });
+    expect(namesOf(vetTools([asking], { ...OPTIONS, mirrorsArguments: false }).tools)).toEqual(["a"]);
   });
 
   test("leaves out what was not offered: a definition without a description is not one with an empty description", () => {
