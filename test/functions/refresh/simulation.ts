@@ -90,7 +90,7 @@ const MAX_RECEIVES = 50;
 const FUNCTION_MS = 60_000;
 const STEP_MS = 20;
 const BATCH = 10;
-const RECONCILE_EVERY_MS = 120_000;
+const RECONCILE_EVERY_MS = 600_000;
 /** By then whatever died was run again. */
 const QUIET_MS = 60 * 60_000;
 /** Long enough that no list is due by age: what is missed would stay missed. */
