@@ -22,8 +22,10 @@ import {
 const SMALL_MIB = 512;
 /** The least that Lambda takes. All notifications of a server meet in one record, so more at once would only contend. */
 const NOTIFY_CONCURRENCY = 2;
-/** A server that answers slowly holds up its own batch; the others go on. */
-const REFRESH_CONCURRENCY = 5;
+/** More in a batch make fewer sends and notes; a notification does not wait for others to fill it. */
+const NOTIFICATIONS_AT_ONCE = 10;
+/** One message a batch: a server that answers slowly holds up its own group, and up to so many slow ones nobody else. */
+const REFRESH_CONCURRENCY = 10;
 
 const NOTIFY_LOOPED: AlarmTexts = {
   description:
@@ -68,7 +70,7 @@ function addNotify(scope: Construct, { settings, bundles, store, queues }: Servi
     ],
     counted: [ERRORS],
   });
-  feed(handler, queues.notifications, { maxConcurrency: NOTIFY_CONCURRENCY });
+  feed(handler, queues.notifications, { batchSize: NOTIFICATIONS_AT_ONCE, maxConcurrency: NOTIFY_CONCURRENCY });
   alarmAtLoop(handler, NOTIFY_LOOPED);
 }
 
@@ -89,7 +91,7 @@ function addRefresh(scope: Construct, { settings, bundles, store, queues, server
     ],
     counted: [ERRORS, REFUSED_REPOSITORIES, UNAVAILABLE_SERVERS],
   });
-  feed(handler, queues.refreshes, { maxConcurrency: REFRESH_CONCURRENCY });
+  feed(handler, queues.refreshes, { batchSize: 1, maxConcurrency: REFRESH_CONCURRENCY });
   alarmAtLoop(handler, REFRESH_LOOPED);
 }
 

@@ -89,18 +89,19 @@ export function toConsumeStatement(queue: Queue): PolicyStatement {
   });
 }
 
-/** The most that an ordered queue hands out at once; a notification does not wait for others to fill a larger batch. */
-const BATCH_SIZE = 10;
-
 /**
  * Feeds a function from a queue, no more than `maxConcurrency` batches at once. Bounded here and not by reserved
  * concurrency: what that turns away counts as received and ends among the dead letters unseen.
  */
-export function feed(handler: IFunction, queue: Queue, { maxConcurrency }: { readonly maxConcurrency: number }): void {
+export function feed(
+  handler: IFunction,
+  queue: Queue,
+  { batchSize, maxConcurrency }: { readonly batchSize: number; readonly maxConcurrency: number },
+): void {
   new EventSourceMapping(handler, "Feed", {
     target: handler,
     eventSourceArn: queue.queueArn,
-    batchSize: BATCH_SIZE,
+    batchSize,
     maxConcurrency,
     reportBatchItemFailures: true,
   });

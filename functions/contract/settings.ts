@@ -48,13 +48,22 @@ export function parseSettings(context: Readonly<Record<string, unknown>>): Outco
   return refuse("REQUEST_INVALID", `the settings in cdk.json "context" are not valid:\n${lines}`, { violations });
 }
 
-const { debounceSeconds, longestWaitSeconds } = OperatorSettings.shape;
+const { debounceSeconds, longestWaitSeconds, reconcileSeconds, maxListAgeSeconds } = OperatorSettings.shape;
 const Waits = z.object({ debounceSeconds, longestWaitSeconds });
+const Ages = z.object({ reconcileSeconds, maxListAgeSeconds });
 
-/** Nothing while one of the two is wrong by itself. */
+/** What two settings make together; nothing while one of the two is wrong by itself. */
 function findWaitProblems(written: unknown): readonly Violation[] {
-  const parsed = Waits.safeParse(written);
-  if (!parsed.success || parsed.data.longestWaitSeconds >= parsed.data.debounceSeconds) return [];
-  const { debounceSeconds: window, longestWaitSeconds: wait } = parsed.data;
-  return [{ path: "/longestWaitSeconds", message: `not less than debounceSeconds (${window}), got ${wait}` }];
+  const problems: Violation[] = [];
+  const waits = Waits.safeParse(written);
+  if (waits.success && waits.data.longestWaitSeconds < waits.data.debounceSeconds) {
+    const { debounceSeconds: window, longestWaitSeconds: wait } = waits.data;
+    problems.push({ path: "/longestWaitSeconds", message: `not less than debounceSeconds (${window}), got ${wait}` });
+  }
+  const ages = Ages.safeParse(written);
+  if (ages.success && ages.data.maxListAgeSeconds <= ages.data.reconcileSeconds) {
+    const { reconcileSeconds: interval, maxListAgeSeconds: age } = ages.data;
+    problems.push({ path: "/maxListAgeSeconds", message: `more than reconcileSeconds (${interval}), got ${age}` });
+  }
+  return problems;
 }

@@ -57,8 +57,8 @@ function formatGroups(groups: ToolGroups): string {
     { title: "repository (approved by exact ref)", lines: groups.repository.map(toLine) },
     { title: "mcp (approved by exact ref)", lines: groups.mcp.map(toLine) },
     {
-      title: 'offered by MCP servers, not approved: to approve one, copy its ref into "tools" of cdk.json',
-      lines: groups.not_approved.map(toLine),
+      title: 'offered by MCP servers, not approved: read it, then copy the line in quotes into "tools" of cdk.json',
+      lines: groups.not_approved.map(toOfferedLine),
     },
     { title: "changed since they were approved, so not to be called", lines: groups.changed.map(toChangedLines) },
   ];
@@ -68,6 +68,12 @@ function formatGroups(groups: ToolGroups): string {
       .map(({ title, lines }) => `${title}\n${toColumns(lines)}`)
       .join("\n") || 'Nothing is approved; list refs under "tools" in the context of cdk.json.\n'
   );
+}
+
+/** The approval below, as it stands in JSON: it is longer than a line has room for. */
+function toOfferedLine(entry: ToolEntry): Line {
+  const { ref, text } = toLine(entry);
+  return { ref, text: `${text}\n      ${JSON.stringify(entry.approval ?? ref)}` };
 }
 
 type Line = { readonly ref: string; readonly text: string };
@@ -82,7 +88,7 @@ function toColumns(lines: readonly Line[]): string {
 }
 
 /** What was approved beside what is offered, one field after another. */
-function toChangedLines({ approved, offered, differences }: ChangedTool): Line {
+function toChangedLines({ approved, approval, differences }: ChangedTool): Line {
   const fields =
     differences === null
       ? ["      the approved definition was never offered here, so it cannot be shown"]
@@ -91,7 +97,7 @@ function toChangedLines({ approved, offered, differences }: ChangedTool): Line {
           `      - ${toVisible(JSON.stringify(before))}`,
           `      + ${toVisible(JSON.stringify(after))}`,
         ]);
-  return { ref: approved, text: [`is offered as ${offered}`, ...fields].join("\n") };
+  return { ref: approved, text: [`is offered as`, `      ${JSON.stringify(approval)}`, ...fields].join("\n") };
 }
 
 function firstSentence(text: string): string {

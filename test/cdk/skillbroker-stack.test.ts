@@ -165,7 +165,7 @@ describe("the functions", () => {
     });
   });
 
-  test("LS-14: a level ends before the one above gives up on it: request, call, job, function, integration, API", () => {
+  test("a level ends before the one above gives up on it: request, call, job, function, integration, API", () => {
     const { TimeoutInMillis } = onlyPropertiesOf("AWS::ApiGatewayV2::Integration");
     const functionMs = functionOf("HttpFunction").Timeout * 1000;
     const order = [
@@ -190,7 +190,7 @@ describe("the functions", () => {
     );
   });
 
-  test("LS-18: cannot feed each other in a circle: AWS ends a loop, and no function sends to what it reads", () => {
+  test("cannot feed each other in a circle: AWS ends a loop, and no function sends to what it reads", () => {
     for (const name of FUNCTIONS) {
       expect(functionOf(name).RecursiveLoop).toBe("Terminate");
       const queuesFor = (action: string) =>
@@ -419,7 +419,7 @@ describe("the queues", () => {
   });
 });
 
-describe("LS-08: from a queue", () => {
+describe("a function that is fed from a queue", () => {
   test("each function is fed from its own", () => {
     expect(feeds.map(({ queue, function: name }) => `${queue} -> ${name}`).sort()).toEqual([
       "QueuesNotifications -> RefreshPathNotifyFunction",
@@ -456,15 +456,13 @@ describe("LS-08: from a queue", () => {
     }
   });
 
-  test("the messages that failed come back, not their whole batch", () => {
-    for (const { FunctionResponseTypes, BatchSize } of feeds) {
-      expect(FunctionResponseTypes).toEqual(["ReportBatchItemFailures"]);
-      expect(BatchSize).toBe(10);
-    }
+  test("the messages that failed come back, not their whole batch, and a slow server has a batch of its own", () => {
+    for (const { FunctionResponseTypes } of feeds) expect(FunctionResponseTypes).toEqual(["ReportBatchItemFailures"]);
+    expect(feeds.map(({ BatchSize }) => BatchSize).toSorted()).toEqual([1, 10]);
   });
 });
 
-describe("LS-01: an alarm", () => {
+describe("an alarm", () => {
   const alarms = resourcesOf(template, "AWS::CloudWatch::Alarm");
   const DEAD_LETTERS = SOURCES.map((name) => `${name}DeadLetters`);
   const LOOPING = ["RefreshPathNotifyFunction", "RefreshPathRefreshFunction"];

@@ -223,7 +223,7 @@ describe("the functions behind the queues", () => {
     ["RefreshPathNotify", { Records: [] }, { batchItemFailures: [] }],
     ["RefreshPathRefresh", { Records: [] }, { batchItemFailures: [] }],
     ["RefreshPathReconcile", { source: "aws.events" }, undefined],
-  ])("LS-18: %s answers when nothing is to be done, and leaves no timer behind", async (name, event, response) => {
+  ])("%s answers when nothing is to be done, and leaves no timer behind", async (name, event, response) => {
     expect(await started.get(name)?.invoke(event)).toEqual({ response, timers: 0 });
   });
 });
@@ -259,7 +259,7 @@ describe("the deployed directory", () => {
   test.each(CALLS)("runs $tool and hands back the file that it reports", async (call) => {
     const posted = { method: "POST", path: "/v1/jobs", body: { calls: [call] } };
     const { status, body, timers } = await lambda.request(posted);
-    expect(timers, "LS-18: no timer outlives the reply").toBe(0);
+    expect(timers, "no timer outlives the reply").toBe(0);
     expect({ status, job: body.status, results: body.results }).toMatchObject({
       status: 200,
       job: "succeeded",

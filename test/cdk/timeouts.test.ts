@@ -14,13 +14,13 @@ import { LISTING_DEADLINE_MS, REQUESTED_LISTING_DEADLINE_MS } from "../../functi
 /** A request to the store at its slowest. */
 const STORE_SECONDS = (AWS_ATTEMPTS * AWS_TIMEOUTS.requestTimeout) / 1000;
 
-test("LS-14: while a caller waits, each level ends before the one above: job, function, integration", () => {
+test("while a caller waits, each level ends before the one above: job, function, integration", () => {
   expect(MAX_JOB_TIMEOUT_MS).toBeLessThan(HTTP_SECONDS * 1000);
   expect(HTTP_SECONDS).toBeLessThan(INTEGRATION_SECONDS);
   expect(INTEGRATION_SECONDS).toBeLessThan(30);
 });
 
-test("LS-14: behind the queues, each level ends before the one above: listing, function, visibility of the message", () => {
+test("behind the queues, each level ends before the one above: listing, function, visibility of the message", () => {
   expect(LISTING_DEADLINE_MS).toBeLessThan(REFRESH_SECONDS * 1000);
   for (const seconds of [NOTIFY_SECONDS, REFRESH_SECONDS]) {
     expect(toVisibilitySeconds(seconds)).toBe(6 * seconds);

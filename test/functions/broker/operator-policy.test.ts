@@ -83,3 +83,22 @@ describe("approvals", () => {
     );
   });
 });
+
+describe("an approval of a lent tool", () => {
+  const digest = "0123456789abcdef".repeat(4);
+
+  test("names all digits of the definition and means its ref, or the ref alone", () => {
+    const whole = loadPolicy([`s1/send@${digest}`], []);
+    expect([...whole.approved]).toEqual(["s1/send@0123456789ab"]);
+    expect([...whole.digests]).toEqual([["s1/send@0123456789ab", digest]]);
+    const short = loadPolicy(["s1/send@0123456789ab"], []);
+    expect([[...short.approved], short.digests.size]).toEqual([["s1/send@0123456789ab"], 0]);
+  });
+
+  test.each([digest.slice(1), `${digest}0`, digest.toUpperCase(), `${digest.slice(0, 13)}`])(
+    "of the digits %s is none",
+    (digits) => {
+      expect(() => loadPolicy([`s1/send@${digits}`], [])).toFail("REQUEST_INVALID");
+    },
+  );
+});

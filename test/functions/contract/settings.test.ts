@@ -118,8 +118,8 @@ describe("settings", () => {
     { reconcileSeconds: 59 },
     { reconcileSeconds: 60.5 },
     { reconcileSeconds: 86_401 },
-    { maxListAgeSeconds: 59 },
-    { maxListAgeSeconds: 60.5 },
+    { maxListAgeSeconds: 299 },
+    { maxListAgeSeconds: 900.5 },
     { maxListAgeSeconds: 2_592_001 },
   ])("out of range are refused: %j", (context) => {
     expect(parseSettings(context)).toFail("REQUEST_INVALID");
@@ -128,7 +128,7 @@ describe("settings", () => {
   test.each([
     { debounceSeconds: 0.1, longestWaitSeconds: 1 },
     { debounceSeconds: 60, longestWaitSeconds: 900 },
-    { reconcileSeconds: 60, maxListAgeSeconds: 60 },
+    { reconcileSeconds: 60, maxListAgeSeconds: 300 },
     { reconcileSeconds: 86_400, maxListAgeSeconds: 2_592_000 },
   ])("at their bounds are taken: %j", (context) => {
     expect(parseSettings(context)).toMatchObject({ ok: true, value: context });
@@ -147,4 +147,11 @@ describe("settings", () => {
     expect(violationsOf(context).toSorted()).toEqual(["/auth", "/longestWaitSeconds"]);
     expect(violationsOf({ debounceSeconds: 61, longestWaitSeconds: 2 })).toEqual(["/debounceSeconds"]);
   });
+});
+
+test("a list may grow older than the time after which it is fetched anew, by a second at least", () => {
+  expect(parseSettings({ reconcileSeconds: 900, maxListAgeSeconds: 901 }).ok).toBe(true);
+  const equal = parseSettings({ reconcileSeconds: 900, maxListAgeSeconds: 900 });
+  expect(equal.ok ? [] : equal.fault.violations.map(({ path }) => path)).toEqual(["/maxListAgeSeconds"]);
+  expect(parseSettings({ maxListAgeSeconds: 600 }).ok).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mcpRef } from "../../../functions/contract/offered-tool.ts";
+import { mcpRef, wholeApproval } from "../../../functions/contract/offered-tool.ts";
 import { RefreshReport } from "../../../functions/contract/refresh.ts";
 import { instructions } from "../../functions/catalog/catalogs.ts";
 import { pinnedRoot } from "../../functions/repository/skills-on-disk.ts";
@@ -63,17 +63,18 @@ describe("tools", () => {
     await runCli(["refresh"], { cwd: offered });
     const before = await runCli(["tools"], { cwd: offered });
     expect(before.code).toBe(0);
-    expect(before.out).toMatch(new RegExp(`not approved.*copy its ref.*\n {2}${REF} {2}d\n`));
+    const approval = wholeApproval("s1", aTool("send"));
+    expect(before.out).toMatch(new RegExp(`not approved.*copy.*\n {2}${REF} {2}d\n {6}"${approval}"\n`));
 
-    const approved = projectWithServers(servers, { tools: [REF] });
+    const approved = projectWithServers(servers, { tools: [approval] });
     await runCli(["refresh"], { cwd: approved });
     expect((await runCli(["tools"], { cwd: approved })).out).toMatch(new RegExp(`^mcp .*\n {2}${REF} {2}d\n$`));
     server.setTools([aTool("send", { description: "d\u001b[2J and more" })]);
     await runCli(["refresh"], { cwd: approved });
     const after = await runCli(["tools"], { cwd: approved });
-    const changed = mcpRef("s1", aTool("send", { description: "d\u001b[2J and more" }));
+    const changed = wholeApproval("s1", aTool("send", { description: "d\u001b[2J and more" }));
     expect(after.out).toContain(
-      `  ${REF}  is offered as ${changed}\n      description\n      - "d"\n      + "d\\u001b[2J and more"\n`,
+      `  ${REF}  is offered as\n      "${changed}"\n      description\n      - "d"\n      + "d\\u001b[2J and more"\n`,
     );
   });
 
