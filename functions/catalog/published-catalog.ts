@@ -23,10 +23,11 @@ export async function publish(
   store: ObjectStore,
   record: CatalogRecord,
   previous: Published | undefined,
+  { maxBytes }: { readonly maxBytes: number } = { maxBytes: MAX_CATALOG_BYTES },
 ): Promise<boolean> {
   const bytes = Buffer.from(JSON.stringify(record));
-  if (bytes.length > MAX_CATALOG_BYTES) {
-    throw new Fault("DEFECT", `the catalog has ${bytes.length} bytes, at most ${MAX_CATALOG_BYTES} are published`);
+  if (bytes.length > maxBytes) {
+    throw new Fault("DEFECT", `the catalog has ${bytes.length} bytes, at most ${maxBytes} are published`);
   }
   const condition =
     previous === undefined ? ({ type: "absent" } as const) : ({ type: "match", etag: previous.etag } as const);

@@ -47,7 +47,7 @@ export async function resolveSecrets(
     if (!isSendable(value, config.transport)) return refuseUnsendable(name, text);
     values.set(name, value);
   }
-  const hidden = [...secrets.values()];
+  const hidden = [...secrets.values(), ...[...values].flatMap(([name, value]) => wordsInConfidence(name, value))];
   return succeed({ values, hidden, redact: createRedactor(hidden) });
 }
 
@@ -66,6 +66,14 @@ export async function renewSecrets(
   if ([...values].every(([name, value]) => refused.values.get(name) === value)) return undefined;
   const hidden = [...refused.hidden, ...read.value.hidden];
   return { values, hidden, redact: createRedactor(hidden) };
+}
+
+/** A header or variable of such a name holds a secret, even where somebody wrote it down instead of naming it. */
+const CONFIDENTIAL_NAME = /authorization|cookie|credential|password|secret|token|api[-_]?key/i;
+
+/** Without the word before it, such as `Bearer`, and with it. */
+function wordsInConfidence(name: string, value: string): readonly string[] {
+  return CONFIDENTIAL_NAME.test(name) ? [value, ...value.split(/[\s;,]+/)] : [];
 }
 
 /** What of a configuration may name secrets, by the header or variable that it stands in. */

@@ -155,3 +155,16 @@ describe("redacting", () => {
     expect(createRedactor(["a.*b$&(c)"])("a.*b$&(c) axxb")).toBe("[secret] axxb");
   });
 });
+
+test("a secret that was written down where a secret belongs is hidden as one that was named, and other headers are not", async () => {
+  const config = overHttp({
+    Authorization: "Bearer literal-secret-999",
+    "X-Api-Key": "another-one",
+    Accept: "application/json",
+  });
+  const resolved = await resolveSecrets(config, reading({}));
+  const { redact } = resolved.ok ? resolved.value : expect.unreachable();
+  expect(redact("bad header Bearer literal-secret-999")).toBe("bad header [secret]");
+  expect(redact("got literal-secret-999 and another-one")).toBe("got [secret] and [secret]");
+  expect(redact("wants application/json")).toBe("wants application/json");
+});
