@@ -30,6 +30,16 @@ describe("a result", () => {
     expect(given.toSummary()).toBe("refreshed: 3, failed: 1, skipped: 0");
   });
 
+  test("does not change when somebody writes into what it hands out", () => {
+    const result = new SkillRefreshResult({ refreshed: ["a"], failed: new Map([["b", "why"]]), skipped: ["c"] });
+    const handed = result.failed;
+    if (handed instanceof Map) handed.set("x", "y").delete("b");
+    for (const list of [result.refreshed, result.skipped]) expect(() => Object.assign(list, { 1: "x" })).toThrow();
+    expect(() => Object.assign(result, { skipped: [] })).toThrow();
+    expect(result.toSummary()).toBe("refreshed: 1, failed: 1, skipped: 1");
+    expect([...result.failed]).toEqual([["b", "why"]]);
+  });
+
   test("does not change with what it was made of", () => {
     const refreshed = ["a"];
     const failed = new Map([["b", "x"]]);
