@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { JobReport } from "../../functions/contract/job.ts";
 import { LIST_CHANGED } from "../../functions/contract/notification.ts";
+import { mcpRef, wholeApproval } from "../../functions/contract/offered-tool.ts";
 import { RefreshReport } from "../../functions/contract/refresh.ts";
 import { instructions } from "../functions/catalog/catalogs.ts";
 import { pinnedRoot } from "../functions/repository/skills-on-disk.ts";
@@ -27,6 +29,7 @@ type Service = {
   readonly url: string;
   readonly child: ChildCommand;
   readonly latest: () => Promise<RefreshReport>;
+  readonly post: (path: string, body: unknown) => Promise<Response>;
   readonly notify: () => Promise<number>;
 };
 
@@ -54,6 +57,7 @@ async function serve(root: string): Promise<Service> {
   return {
     url,
     child,
+    post,
     latest: async () => RefreshReport.parse(await (await fetch(`${url}/v1/refreshes/latest`)).json()),
     notify: async () => (await post("/v1/notifications", { server: "s1", method: LIST_CHANGED })).status,
   };
@@ -129,6 +133,28 @@ describe("a tool that goes and comes back", () => {
     // Measured here, promised in the documentation; a slow machine may need longer, so it is told and not demanded.
     console.info(`after ${gone.took} ms and ${back.took} ms, with a window of ${WINDOW_SECONDS * 1_000} ms`);
   });
+});
+
+test("a job that runs while a tool goes keeps the generation that it began with, and ends as it would have", async () => {
+  const gate = Promise.withResolvers<void>();
+  const slow = aTool("a", { answer: async () => gate.promise.then(() => ({})) });
+  const ref = mcpRef("s1", aTool("a"));
+  const made = await live([slow, aTool("b")], [wholeApproval("s1", aTool("a"))]);
+  const service = await made.serve();
+  await settled(made, service);
+  const { generation } = await service.latest();
+  const running = service.post("/v1/jobs", {
+    allowed_skills: ["acme/both"],
+    calls: [{ tool: ref, arguments: { n: 1 } }],
+  });
+  await expect.poll(() => made.server.calls().length, PATIENCE).toBe(1);
+  made.server.setTools([slow]);
+  made.server.notify();
+  await expect.poll(async () => (await service.latest()).failed, PATIENCE).toHaveProperty(["acme/both"]);
+  gate.resolve();
+  const report = JobReport.parse(await (await running).json());
+  expect(report).toMatchObject({ status: "succeeded", catalog_generation: generation });
+  expect((await service.latest()).generation).toBe(generation + 1);
 });
 
 test("a service that is killed between any two steps loses no change that it was told of", async () => {
