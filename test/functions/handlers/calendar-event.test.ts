@@ -184,6 +184,10 @@ describe("texts", () => {
     },
   );
 
+  /** What is to be seen of a text, whatever of the rest stays in it. */
+  const seen = (text: string) =>
+    text.replace(/(?!\n)[\p{Cc}\p{Cf}\u115f\u1160\u17b4\u17b5\u3164\uffa0]/gu, "").replace(/[^\S\n]+$/gm, "");
+
   test("any text comes back, on lines of at most 75 bytes that all end in CRLF", () => {
     const text = fc.string({
       unit: fc.oneof(
@@ -192,8 +196,10 @@ describe("texts", () => {
       ),
       maxLength: 150,
     });
+    // In the answer it is the mark of a character that was cut in two.
+    const whole = text.filter((given) => !given.includes("\ufffd"));
     fc.assert(
-      fc.property(text, (given) => {
+      fc.property(whole, (given) => {
         const description = `<${given}>`;
         const lines = linesOf({ description });
         expect(lines.at(-1)).toBe("");
@@ -201,12 +207,8 @@ describe("texts", () => {
           expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75);
           expect(line).not.toMatch(/[\r\n]|\ufffd/);
         }
-        const wanted = description.replace(/\r\n|[\r\v\f\u0085\u2028\u2029]/g, "\n").replace(/[^\S\n]+$/gm, "");
-        expect(
-          read({ description })
-            .property("description")
-            ?.replace(/\p{Cf}/gu, ""),
-        ).toBe(wanted.replace(/\p{Cf}|(?!\n)\p{Cc}/gu, ""));
+        const wanted = description.replace(/\r\n|[\r\v\f\u0085\u2028\u2029]/g, "\n");
+        expect(seen(read({ description }).property("description") ?? "")).toBe(seen(wanted));
       }),
       { numRuns: 300 },
     );
