@@ -23,14 +23,10 @@ export type RefreshContext = {
   readonly publishTimeoutMs: number;
   /** At the same time. */
   readonly listedAtOnce: number;
-  /** One publication after another, where several refreshes run side by side: each would cost the others a round. */
-  readonly exclusively?: Exclusively | undefined;
 };
 
 /** In each round that is lost another refresh has won, so this many would have to run side by side. */
 const MAX_ROUNDS = 100;
-
-export type Exclusively = <T>(act: () => Promise<T>) => Promise<T>;
 
 /**
  * The record that was published, or would be. A server that fails keeps its last good list and is marked; that is no
@@ -38,17 +34,22 @@ export type Exclusively = <T>(act: () => Promise<T>) => Promise<T>;
  * until the time was over.
  *
  * A list is published only over the very entry that was there before it was fetched. So the lists of one server are
- * published in the order of their fetching, whatever the clocks say: an older run never overwrites a newer one.
+ * published in the order of their fetching, whatever the clocks say: an older run never overwrites a newer one. `known` is
+ * for who has just read what is published.
  */
-export async function refreshServers(order: RefreshOrder, context: RefreshContext): Promise<Outcome<CatalogRecord>> {
-  const { store, log, clock, refreshTimeoutMs, publishTimeoutMs, exclusively = (act) => act() } = context;
+export async function refreshServers(
+  order: RefreshOrder,
+  context: RefreshContext,
+  known?: { readonly published: Published | undefined },
+): Promise<Outcome<CatalogRecord>> {
+  const { store, log, clock, refreshTimeoutMs, publishTimeoutMs } = context;
   const until = clock() + refreshTimeoutMs;
   const attempts = new Map<string, Attempt>();
   let wanted = order.servers;
-  let previous = wanted.length === 0 ? undefined : await readPublished(store);
+  let previous = known === undefined ? await readPublished(store) : known.published;
   for (let round = 1; ; round += 1) {
     for (const attempt of await listAll(wanted, { previous, until }, context)) attempts.set(attempt.server, attempt);
-    const published = await exclusively(() => publishOver([...attempts.values()], order, context));
+    const published = await publishOver([...attempts.values()], order, context);
     if (published.record !== undefined) {
       if (!order.dryRun) logRefresh(log, published.record);
       return succeed(published.record);

@@ -1,10 +1,9 @@
-import { Fault, type Outcome, refuse, succeed } from "../contract/fault.ts";
-import { parseStrictJson } from "../contract/json.ts";
+import { Fault } from "../contract/fault.ts";
 import { Notification, type RefreshMessage } from "../contract/notification.ts";
 import type { EventQueue, FailedMessages, Log, ObjectStore, ReceivedMessage } from "../contract/ports.ts";
-import { toViolations } from "../contract/violations.ts";
 import { type BucketRules, bucketOf, type DebounceRecord, deduplicationId, noteBucket } from "./debounce.ts";
 import { changeDebounceRecord } from "./debounce-store.ts";
+import { readMessage } from "./read-message.ts";
 
 /** From the notifications queue to the refresh queue: one delayed message a server and bucket. */
 
@@ -19,8 +18,6 @@ export type NotifyContext = {
 
 type Incoming = { readonly id: string; readonly sentAt: number; readonly notification: Notification };
 
-const MAX_DEPTH = 32;
-
 /** A message that cannot be read fails alone; a server whose record or queue fails does so with its own messages only. */
 export async function takeNotifications(
   messages: readonly ReceivedMessage[],
@@ -29,7 +26,7 @@ export async function takeNotifications(
   const failed = new Map<string, Fault>();
   const byServer = new Map<string, Incoming[]>();
   for (const message of messages) {
-    const notification = readNotification(message.body, context.servers);
+    const notification = readMessage(message.body, { schema: Notification, servers: context.servers });
     if (!notification.ok) failed.set(message.id, notification.fault);
     else {
       const { server } = notification.value;
@@ -45,32 +42,6 @@ export async function takeNotifications(
   for (const { incoming, fault } of outcomes)
     if (fault !== undefined) for (const { id } of incoming) failed.set(id, fault);
   return failed;
-}
-
-/** `REQUEST_INVALID` for what is no notification, or of a server that is not declared. */
-export function readNotification(body: string, servers: ReadonlySet<string>): Outcome<Notification> {
-  const json = parseStrictJson(body, { maxDepth: MAX_DEPTH });
-  if (!json.ok) return json;
-  const parsed = Notification.safeParse(json.value);
-  if (!parsed.success) {
-    const violations = toViolations(parsed.error);
-    const [first] = violations;
-    const message = `the notification is not valid: ${first?.path || "/"} ${first?.message}`;
-    return refuse("REQUEST_INVALID", message, { violations });
-  }
-  return checkServer(parsed.data.server, servers) ?? succeed(parsed.data);
-}
-
-/** The refusal, under the path, of a server that is not declared; undefined for one that is. */
-export function checkServer(
-  server: string,
-  servers: ReadonlySet<string>,
-  path = "/server",
-): Outcome<never> | undefined {
-  if (servers.has(server)) return undefined;
-  const declared = servers.size === 0 ? "none is declared" : `declared are ${[...servers].sort().join(", ")}`;
-  const message = `no MCP server is called "${server}"; ${declared}`;
-  return refuse("REQUEST_INVALID", message, { violations: [{ path, message }] });
 }
 
 /** Sends the buckets' messages, then notes the newest: the other way round, a crash between would lose a change. */

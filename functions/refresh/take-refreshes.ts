@@ -1,21 +1,16 @@
 import { readPublished } from "../catalog/published-catalog.ts";
-import type { Fault, Outcome } from "../contract/fault.ts";
-import { refuse, succeed } from "../contract/fault.ts";
-import { parseStrictJson } from "../contract/json.ts";
+import { type Fault, type Outcome, refuse, succeed } from "../contract/fault.ts";
 import { RefreshMessage } from "../contract/notification.ts";
 import type { FailedMessages, ReceivedMessage } from "../contract/ports.ts";
 import type { RefreshCause } from "../contract/refresh.ts";
-import { toViolations } from "../contract/violations.ts";
 import { type DebounceRules, decide } from "./debounce.ts";
 import { readDebounceRecord } from "./debounce-store.ts";
-import { type Exclusively, type RefreshContext, refreshServers } from "./refresh-servers.ts";
-import { checkServer } from "./take-notifications.ts";
+import { readMessage } from "./read-message.ts";
+import { type RefreshContext, refreshServers } from "./refresh-servers.ts";
 
 /** From the refresh queue to a published catalog. */
 
 export type TakeRefreshContext = RefreshContext & { readonly rules: DebounceRules };
-
-const MAX_DEPTH = 8;
 
 type Incoming = { readonly id: string; readonly receivedAt: number; readonly message: RefreshMessage };
 
@@ -29,8 +24,9 @@ export async function takeRefreshes(
 ): Promise<FailedMessages> {
   const failed = new Map<string, Fault>();
   const byServer = new Map<string, Incoming[]>();
+  const servers = new Set(context.installed.servers.map(({ name }) => name));
   for (const { id, body, firstReceivedAt } of messages) {
-    const message = readMessage(body, context);
+    const message = readMessage(body, { schema: RefreshMessage, servers });
     if (!message.ok) {
       failed.set(id, message.fault);
       continue;
@@ -39,9 +35,8 @@ export async function takeRefreshes(
     const incoming = { id, receivedAt: firstReceivedAt, message: message.value };
     byServer.set(server, [...(byServer.get(server) ?? []), incoming]);
   }
-  const exclusively = createTurns();
   const takeAll = async ([server, incoming]: [string, readonly Incoming[]]) => {
-    const taken = await take(server, incoming, { ...context, exclusively });
+    const taken = await take(server, incoming, context);
     if (!taken.ok) for (const { id } of incoming) failed.set(id, taken.fault);
   };
   await Promise.all([...byServer].map(takeAll));
@@ -68,35 +63,14 @@ async function take(
       coveredUntil: Math.max(...incoming.map(({ receivedAt }) => receivedAt)),
       dryRun: false,
     };
-    const refreshed = await refreshServers(order, context);
+    const refreshed = await refreshServers(order, context, { published });
     return refreshed.ok ? succeed(null) : refreshed;
   } catch (error) {
     return refuse("DEFECT", `the refresh of ${server} failed`, { cause: error });
   }
 }
 
-/** Whoever asks waits until all that asked before have ended. */
-function createTurns(): Exclusively {
-  let last: Promise<unknown> = Promise.resolve();
-  return (act) => {
-    const turn = last.then(act, act);
-    last = turn;
-    return turn;
-  };
-}
-
 function toCause(sources: RefreshMessage["sources"]): RefreshCause["type"] {
   if (sources.includes("caller")) return "notification";
   return sources.includes("watch") ? "watch" : "schedule";
-}
-
-function readMessage(body: string, { installed }: TakeRefreshContext): Outcome<RefreshMessage> {
-  const json = parseStrictJson(body, { maxDepth: MAX_DEPTH });
-  if (!json.ok) return json;
-  const parsed = RefreshMessage.safeParse(json.value);
-  if (!parsed.success) {
-    const [first] = toViolations(parsed.error);
-    return refuse("REQUEST_INVALID", `the message is not valid: ${first?.path || "/"} ${first?.message}`);
-  }
-  return checkServer(parsed.data.server, new Set(installed.servers.map(({ name }) => name))) ?? succeed(parsed.data);
 }

@@ -13,9 +13,9 @@ import type { RefreshReport, RefreshRequest } from "../contract/refresh.ts";
 import { HANDLERS } from "../handlers/table.ts";
 import { deleteArtifact, linkArtifact, listJobs, reportJob, toReport } from "../job/report-job.ts";
 import { runJob } from "../job/run-job.ts";
+import { checkServer } from "../refresh/read-message.ts";
 import { refreshServers } from "../refresh/refresh-servers.ts";
 import { toRefreshReport } from "../refresh/report.ts";
-import { checkServer } from "../refresh/take-notifications.ts";
 
 /** Puts the use cases together over adapters that the entry point chose: the same in the cloud and on one machine. */
 

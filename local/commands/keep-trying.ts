@@ -1,5 +1,6 @@
 import { Fault } from "../../functions/contract/fault.ts";
 import type { Timer } from "../../functions/contract/ports.ts";
+import { createBackoff } from "../../functions/mcp/client/backoff.ts";
 
 export type KeepTryingOptions = {
   readonly timer: Timer;
@@ -17,15 +18,14 @@ export type KeepTryingOptions = {
  */
 export async function keepTrying<T>(act: () => Promise<T>, options: KeepTryingOptions): Promise<T> {
   const { timer, random, onFailure, firstPauseMs = 1_000, longestPauseMs = 60_000 } = options;
-  for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+  const backoff = createBackoff({ firstDelayMs: firstPauseMs, longestDelayMs: longestPauseMs }, random);
+  for (;;) {
     try {
       return await act();
     } catch (error) {
       if (error instanceof Fault && error.remedy === "caller") throw error;
       onFailure(error instanceof Error ? error.message : "failed");
     }
-    // Several watchers that failed together do not come back together.
-    const waited = pause * (0.5 + random() / 2);
-    await new Promise<void>((done) => void timer(done, waited));
+    await new Promise<void>((done) => void timer(done, backoff.next()));
   }
 }
