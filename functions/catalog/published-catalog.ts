@@ -64,27 +64,30 @@ type Held = { readonly catalog: Catalog; readonly etag: string | undefined; read
  * an old one allows nothing that is not approved.
  */
 export function createCatalogReader(options: CatalogReaderOptions): CatalogReader {
-  const { store, clock, log } = options;
-  let held = hold(options, undefined);
-  const read = async (): Promise<Held> => {
-    const found =
-      held.etag === undefined
-        ? await store.get(CATALOG_KEY, { maxBytes: MAX_CATALOG_BYTES })
-        : await store.getUnless(held.etag, CATALOG_KEY, { maxBytes: MAX_CATALOG_BYTES });
-    if (found === "unchanged") return clock() <= held.until ? held : hold(options, toPublished(held));
-    if (found === undefined) return held.etag === undefined ? held : hold(options, undefined);
-    return hold(options, { record: parseRecord(found.bytes), etag: found.etag });
-  };
+  const { log } = options;
+  let held: Held | undefined;
   return {
     current: async () => {
       try {
-        held = await read();
+        held = await readOver(held, options);
       } catch (error) {
         log("error", "the published catalog could not be read; the one held stays in force", { error });
+        held ??= hold(options, undefined);
       }
       return held.catalog;
     },
   };
+}
+
+async function readOver(held: Held | undefined, options: CatalogReaderOptions): Promise<Held> {
+  const { store, clock } = options;
+  if (held?.etag === undefined) {
+    const published = await readPublished(store);
+    return published === undefined && held !== undefined ? held : hold(options, published);
+  }
+  const found = await store.getUnless(held.etag, CATALOG_KEY, { maxBytes: MAX_CATALOG_BYTES });
+  if (found === "unchanged") return clock() <= held.until ? held : hold(options, toPublished(held));
+  return hold(options, found === undefined ? undefined : { record: parseRecord(found.bytes), etag: found.etag });
 }
 
 function toPublished({ catalog, etag }: Held): Published | undefined {

@@ -91,7 +91,7 @@ function byRef(a: ToolSpec, b: ToolSpec): number {
 function toEntry(spec: ToolSpec): ToolEntry {
   const { ref, kind, origin, description, inputSchema, outputSchema, digest } = spec;
   const output = outputSchema === undefined ? {} : { output_schema: outputSchema };
-  const approval = parseMcpToolName(ref) === undefined ? {} : { approval: `${ref.split("@")[0]}@${digest}` };
+  const approval = parseMcpToolName(ref) === undefined ? {} : { approval: `${spec.id}@${digest}` };
   return { ref, kind, origin, description, input_schema: inputSchema, ...output, digest, ...approval };
 }
 
