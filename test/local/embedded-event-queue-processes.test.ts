@@ -1,20 +1,16 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { EmbeddedEventQueue } from "../../local/embedded-event-queue.ts";
+import { killProcess, startProgram, type WatchedProcess, watch } from "../kit/watched-process.ts";
 import { MAX_RECEIVES, openTestQueue, ordered, STOP, VISIBILITY_SECONDS } from "./queue-process.ts";
 
 const PROGRAM = join(import.meta.dirname, "queue-process.ts");
 
-type Child = ChildProcessByStdio<null, Readable, Readable>;
-
 let directory: string;
-const children: Child[] = [];
+const children: WatchedProcess[] = [];
 const opened: EmbeddedEventQueue[] = [];
 
 beforeEach(() => {
@@ -22,12 +18,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const queue of opened.splice(0)) queue.close();
-  for (const child of children.splice(0)) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
-  }
+  for (const child of children.splice(0)) await killProcess(child);
   rmSync(directory, { recursive: true });
 });
 
@@ -38,32 +29,10 @@ function open(fifo: boolean, { at = directory, later = 0 } = {}): EmbeddedEventQ
   return queue;
 }
 
-function start(task: string, name = "", at = directory): Child {
-  const child = spawn(process.execPath, [PROGRAM, at, task, name], { stdio: ["ignore", "pipe", "pipe"] });
+function start(task: string, name = "", at = directory): WatchedProcess {
+  const child = startProgram(PROGRAM, [at, task, name]);
   children.push(child);
   return child;
-}
-
-type Ended = { readonly lines: readonly string[]; readonly code: number | null; readonly errors: string };
-
-/** Kills without a warning after `killAfter` lines; waits for the end otherwise. */
-async function watch(child: Child, killAfter = Number.POSITIVE_INFINITY): Promise<Ended> {
-  let errors = "";
-  child.stderr.on("data", (chunk) => {
-    errors += chunk;
-  });
-  const closed = once(child, "close");
-  const lines: string[] = [];
-  for await (const line of createInterface({ input: child.stdout })) {
-    lines.push(line);
-    if (lines.length === killAfter) child.kill("SIGKILL");
-  }
-  await closed;
-  return {
-    lines,
-    code: child.exitCode,
-    errors: errors.replace(/^.*ExperimentalWarning.*\n.*--trace-warnings.*\n/gm, ""),
-  };
 }
 
 /** Everything that there is, in its order, and gone then. */

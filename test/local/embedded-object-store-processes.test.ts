@@ -1,32 +1,23 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type EmbeddedObjectStore, openEmbeddedObjectStore } from "../../local/embedded-object-store.ts";
+import { killProcess, startProgram, type WatchedProcess, watch } from "../kit/watched-process.ts";
 import { incremented, toRound } from "./store-process.ts";
 
 const PROGRAM = join(import.meta.dirname, "store-process.ts");
 const ROOMY = { maxBytes: 1_000_000 };
 
-type Child = ChildProcessByStdio<null, Readable, Readable>;
-
 let directory: string;
-const children: Child[] = [];
+const children: WatchedProcess[] = [];
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "skillbroker-processes-"));
 });
 afterEach(async () => {
-  for (const child of children.splice(0)) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
-  }
+  for (const child of children.splice(0)) await killProcess(child);
   rmSync(directory, { recursive: true });
 });
 
@@ -34,32 +25,10 @@ function open(at = directory, clock = Date.now): EmbeddedObjectStore {
   return openEmbeddedObjectStore({ directory: at, clock, baseUrl: () => "http://127.0.0.1:1" });
 }
 
-function start(task: string, name = "", at = directory): Child {
-  const child = spawn(process.execPath, [PROGRAM, at, task, name], { stdio: ["ignore", "pipe", "pipe"] });
+function start(task: string, name = "", at = directory): WatchedProcess {
+  const child = startProgram(PROGRAM, [at, task, name]);
   children.push(child);
   return child;
-}
-
-type Ended = { readonly lines: readonly string[]; readonly code: number | null; readonly errors: string };
-
-/** Kills without a warning after `killAfter` lines; waits for the end otherwise. */
-async function watch(child: Child, killAfter = Number.POSITIVE_INFINITY): Promise<Ended> {
-  let errors = "";
-  child.stderr.on("data", (chunk) => {
-    errors += chunk;
-  });
-  const closed = once(child, "close");
-  const lines: string[] = [];
-  for await (const line of createInterface({ input: child.stdout })) {
-    lines.push(line);
-    if (lines.length === killAfter) child.kill("SIGKILL");
-  }
-  await closed;
-  return {
-    lines,
-    code: child.exitCode,
-    errors: errors.replace(/^.*ExperimentalWarning.*\n.*--trace-warnings.*\n/gm, ""),
-  };
 }
 
 /** Key -> round of its newest put, "" when it was deleted. */
