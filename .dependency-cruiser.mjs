@@ -138,6 +138,8 @@ const rules = [
         "^functions/handlers/table[.]ts$",
         // What an approval may be is said once, and a wrong one fails the synthesis in place of the cold start.
         "^functions/broker/operator-policy[.]ts$",
+        // Which refs exist is said once as well: an approval of one that does not is refused.
+        "^functions/catalog/bundled-tools[.]ts$",
       ],
     },
   ),

@@ -5,7 +5,7 @@ import pins from "../skills/pins.json" with { type: "json" };
 import { createHttpHandler } from "./aws/http/handler.ts";
 import { createS3Client, createS3ObjectStore } from "./aws/s3-object-store.ts";
 import { HttpEnv, parseEnv } from "./contract/env.ts";
-import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "./contract/product.ts";
+import { ANSWER_MS, MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "./contract/product.ts";
 import { LISTED_AT_ONCE, REQUESTED_LISTING_DEADLINE_MS, REQUESTED_PUBLISHING_MS } from "./contract/refresh-limits.ts";
 import { parsePins } from "./repository/pins.ts";
 import { createApi } from "./wiring/create-api.ts";
@@ -41,7 +41,12 @@ const api = createApi({
   clock,
   randomBytes,
   log,
+  jobs: createLazyEventQueue(async () => {
+    const { createSqsClient, createSqsEventQueue } = await import("./aws/sqs-event-queue.ts");
+    return createSqsEventQueue({ client: createSqsClient(), queueUrl: env.JOBS_QUEUE_URL });
+  }),
   limits: env.LIMITS,
+  asyncJobSeconds: env.ASYNC_JOB_SECONDS,
   artifactDays: env.ARTIFACT_DAYS,
   maxListAgeMs: env.MAX_LIST_AGE_SECONDS * 1000,
   listTimeoutMs: REQUESTED_LISTING_DEADLINE_MS,
@@ -55,6 +60,7 @@ export const handler = createHttpHandler({
   auth: env.AUTH,
   maxBodyBytes: MAX_HTTP_BODY_BYTES,
   version: PRODUCT_VERSION,
+  answerMs: ANSWER_MS,
   log,
   clock,
 });

@@ -6,7 +6,7 @@ export type ApiAnswer = { readonly status: number; readonly body: unknown };
 
 export type ApiClient = {
   /** Throws `SERVER_UNAVAILABLE` when nobody answers, or answers with something that is not JSON. */
-  send(method: string, path: string, body?: unknown): Promise<ApiAnswer>;
+  send(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<ApiAnswer>;
   /** Bytes behind a download link. Throws when the link does not give them, or gives more than `maxBytes`. */
   download(url: string, limits: { readonly maxBytes: number }): Promise<Uint8Array>;
   close(): Promise<void>;
@@ -28,9 +28,11 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 export function createApiClient({ baseUrl, sign = async (request) => request, onClose }: ApiClientOptions): ApiClient {
   return {
-    send: async (method, path, body) => {
+    send: async (method, path, body, headers = {}) => {
       const content =
-        body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+        body === undefined
+          ? { headers }
+          : { body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json" } };
       const request = await sign(new Request(`${baseUrl}${path}`, { method, redirect: "manual", ...content }));
       return fetching(request.url, async (signal) => {
         const response = await fetch(request, { signal });

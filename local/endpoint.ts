@@ -2,7 +2,7 @@ import { createRequestSigner, regionOfEndpoint } from "../functions/aws/sign-req
 import { type ApiClient, createApiClient, type SignRequest } from "./api-client.ts";
 import { UsageError } from "./commands/command.ts";
 
-/** A service elsewhere: on this machine as it is, beyond it over TLS and signed. */
+/** A service elsewhere: on this machine as it is, beyond it over TLS, with a token where there is one, else signed. */
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -29,8 +29,21 @@ function readEndpoint(endpoint: string): URL {
   return url;
 }
 
+/** A token is in the environment and not among the words, which everybody on the machine can read. */
 function signerFor(url: URL, env: Env): SignRequest {
+  const token = env.SKILLBROKER_TOKEN;
+  if (token) return (request) => withToken(request, token);
   const region = regionOfEndpoint(url.hostname) ?? (env.AWS_REGION || env.AWS_DEFAULT_REGION);
   if (!region) throw new UsageError(`--endpoint: the region of ${url.hostname} is not known; set AWS_REGION`);
   return createRequestSigner({ region });
+}
+
+async function withToken(request: Request, token: string): Promise<Request> {
+  try {
+    request.headers.set("authorization", `Bearer ${token}`);
+    return request;
+  } catch {
+    // The reason would show the token.
+    throw new UsageError("SKILLBROKER_TOKEN is no token: it holds characters that no header can carry");
+  }
 }

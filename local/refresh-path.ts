@@ -7,8 +7,8 @@ import { toDebounceRules } from "../functions/refresh/debounce.ts";
 import { reconcile } from "../functions/refresh/reconcile.ts";
 import { takeNotifications } from "../functions/refresh/take-notifications.ts";
 import { takeRefreshes } from "../functions/refresh/take-refreshes.ts";
-import { type EmbeddedEventQueue, openEmbeddedEventQueue } from "./embedded-event-queue.ts";
-import { type QueuePoller, startQueuePoller } from "./queue-poller.ts";
+import { startQueuePoller } from "./queue-poller.ts";
+import { type LocalQueues, RETRY_SECONDS, VISIBILITY_SECONDS, waking } from "./queues.ts";
 
 /** What the cloud's queues, functions and schedule do between a notification and a catalog, on one machine. */
 
@@ -23,39 +23,11 @@ export type RefreshPathOptions = {
   readonly log: Log;
 };
 
-export type LocalQueues = {
-  readonly notifications: EmbeddedEventQueue;
-  readonly refreshes: EmbeddedEventQueue;
-  close(): void;
-};
-
-/** Short, since a message is hidden further and further while it is worked on: what a killed process held is back soon. */
-const VISIBILITY_SECONDS = 5;
-const MAX_RECEIVES = 5;
-const RETRY_SECONDS = 1;
 /** A storm is noted in few transactions, so that its newest bucket is known in time. */
 const NOTIFICATIONS_AT_ONCE = 100;
 /** Servers whose lists are fetched at the same time, each by a message of its own. */
 const REFRESHES_AT_ONCE = 8;
 const RECONCILE_EVERY_MS = 60_000;
-
-export function openLocalQueues(options: {
-  readonly directory: string;
-  readonly settings: OperatorSettings;
-  readonly clock: Clock;
-  readonly log: Log;
-}): LocalQueues {
-  const { directory, settings, clock, log } = options;
-  const common = { directory, clock, log, visibilitySeconds: VISIBILITY_SECONDS, maxReceives: MAX_RECEIVES };
-  const notifications = openEmbeddedEventQueue({ ...common, name: "notifications", fifo: false, delaySeconds: 0 });
-  const delaySeconds = delayOf(settings.debounceSeconds);
-  const refreshes = openEmbeddedEventQueue({ ...common, name: "refreshes", fifo: true, delaySeconds });
-  const close = () => {
-    notifications.close();
-    refreshes.close();
-  };
-  return { notifications, refreshes, close };
-}
 
 export type RefreshPath = {
   /** The notifications queue, whose messages are taken at once. */
@@ -113,16 +85,6 @@ export function startRefreshPath(options: RefreshPathOptions): RefreshPath {
     close: async () => {
       await schedule.close();
       await Promise.all([notify.close(), refresh.close()]);
-    },
-  };
-}
-
-/** Looked for at once: a storm's messages then come in the order and at the pace of their sending. */
-export function waking(queue: EventQueue, poller: Pick<QueuePoller, "wake">): EventQueue {
-  return {
-    send: async (message) => {
-      await queue.send(message);
-      poller.wake();
     },
   };
 }

@@ -3,7 +3,7 @@ import { createHttpHandler, type HttpHandler } from "../functions/aws/http/handl
 import type { Installation } from "../functions/catalog/catalog.ts";
 import { Fault } from "../functions/contract/fault.ts";
 import type { Clock, Log, ObjectStore, Timer, ToolSource } from "../functions/contract/ports.ts";
-import { MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/product.ts";
+import { ANSWER_MS, MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/product.ts";
 import {
   LISTED_AT_ONCE,
   REQUESTED_LISTING_DEADLINE_MS,
@@ -11,11 +11,14 @@ import {
 } from "../functions/contract/refresh-limits.ts";
 import { readPinsFile } from "../functions/repository/pins-file.ts";
 import { createApi } from "../functions/wiring/create-api.ts";
+import { createWorker } from "../functions/wiring/create-worker.ts";
 import { installProject } from "../functions/wiring/install-project.ts";
 import { createLazyToolSource } from "../functions/wiring/lazy-ports.ts";
+import { LOCAL_LEASE_MS, startJobPath } from "./job-path.ts";
 import type { McpConnections, McpConnectionsOptions, PassOnOptions } from "./mcp-connections.ts";
 import type { Project } from "./project.ts";
-import { openLocalQueues, startRefreshPath } from "./refresh-path.ts";
+import { openLocalQueues } from "./queues.ts";
+import { startRefreshPath } from "./refresh-path.ts";
 import { createLocalSecretReader } from "./secrets.ts";
 
 /** The functions of the stack on one machine, over embedded adapters. */
@@ -55,24 +58,25 @@ export async function startService(options: ServiceOptions, store: ObjectStore):
     return whileOpen(source, closing.signal);
   });
   const queues = openLocalQueues({ directory: dataDirectory, settings, clock, log });
+  const { limits, asyncJobSeconds } = settings;
+  const maxListAgeMs = settings.maxListAgeSeconds * 1000;
+  const running = { installed, store, toolSource, clock, log, limits, asyncJobSeconds, maxListAgeMs };
+  const work = createWorker({ ...running, leaseMs: LOCAL_LEASE_MS });
+  const idle = { ...queues, close: async () => undefined };
   const path = background
     ? startRefreshPath({ installed, settings, store, toolSource, queues, clock, timer, log })
-    : { notifications: queues.notifications, close: async () => undefined };
+    : idle;
+  const jobPath = background ? startJobPath({ settings, store, jobs: queues.jobs, work, clock, timer, log }) : idle;
   const servers = background ? installed.servers : [];
   const listening = { servers, readSecret, clock, timer, random: Math.random, log };
   const pauseMs = (settings.debounceSeconds * 1000) / 2;
   const connections = await listen(listening, { queue: path.notifications, timer, log, pauseMs });
   const api = createApi({
-    installed,
-    store,
+    ...running,
     notifications: path.notifications,
-    toolSource,
-    clock,
+    jobs: jobPath.jobs,
     randomBytes,
-    log,
-    limits: settings.limits,
     artifactDays: settings.artifactDays,
-    maxListAgeMs: settings.maxListAgeSeconds * 1000,
     listTimeoutMs: REQUESTED_LISTING_DEADLINE_MS,
     refreshTimeoutMs: REQUESTED_LISTING_DEADLINE_MS,
     publishTimeoutMs: REQUESTED_PUBLISHING_MS,
@@ -83,13 +87,14 @@ export async function startService(options: ServiceOptions, store: ObjectStore):
     auth: "iam",
     maxBodyBytes: MAX_HTTP_BODY_BYTES,
     version: PRODUCT_VERSION,
+    answerMs: ANSWER_MS,
     log,
     clock,
   });
   const close = async () => {
     closing.abort();
     await connections.close();
-    await path.close();
+    await Promise.all([path.close(), jobPath.close()]);
     queues.close();
   };
   return { handler, close };

@@ -26,8 +26,10 @@ export type ToolBrokerOptions = OperatorGate & {
   readonly session: Pick<ToolSession, "call">;
   readonly checkArguments: ArgumentChecker;
   readonly clock: Clock;
-  /** When the job was created, epoch ms; handlers see no other time, and the job's deadline counts from it. */
+  /** When the job was created, epoch ms; handlers see no other time, so that a job that is run again makes the same. */
   readonly createdAt: number;
+  /** When it began to run, epoch ms; the job's deadline counts from it. */
+  readonly startedAt: number;
 };
 
 export type CallToRun = { readonly ref: ToolRef; readonly arguments: JsonObject };
@@ -64,9 +66,7 @@ export class ToolBroker {
    * Decided before anything runs, and again by {@link call}.
    */
   admit(ref: ToolRef): Outcome<RegisteredTool> {
-    const approved = admitByOperator(ref, this.#options);
-    if (!approved.ok || this.#options.jobPolicy.allowed.has(ref)) return approved;
-    return refuse("TOOL_NOT_ALLOWED", `${ref} is not among the job's allowed tools; add it to allowed_tools`);
+    return admitByJob(ref, { gate: this.#options, allowed: this.#options.jobPolicy.allowed });
   }
 
   /** Runs one call through the pipeline. Resolves when the work has ended. */
@@ -95,9 +95,9 @@ export class ToolBroker {
   }
 
   async #runByDeadline({ binding, spec }: RegisteredTool, given: JsonObject): Promise<Outcome<Answered>> {
-    const { clock, runner, session, createdAt, jobPolicy } = this.#options;
+    const { clock, runner, session, createdAt, startedAt, jobPolicy } = this.#options;
     const { call_timeout_ms, job_timeout_ms } = jobPolicy.limits;
-    const jobDeadline = createdAt + job_timeout_ms;
+    const jobDeadline = startedAt + job_timeout_ms;
     const deadline = Math.min(clock() + call_timeout_ms, jobDeadline);
     if (clock() >= jobDeadline) {
       return refuse("CALL_TIMEOUT", `${spec.ref} was not begun: the job's ${job_timeout_ms} ms are used up`);
@@ -174,6 +174,16 @@ export function admitByOperator(ref: ToolRef, gate: OperatorGate): Outcome<Regis
   if (tool === undefined) return approved ? refuseApproved(ref, gate) : refuseUnknown(ref);
   if (approved) return succeed(tool);
   return refuse("TOOL_NOT_APPROVED", `${ref} is installed but not approved; the operator approves it by its exact ref`);
+}
+
+/** Registered, approved and allowed by the job. */
+export function admitByJob(
+  ref: ToolRef,
+  { gate, allowed }: { readonly gate: OperatorGate; readonly allowed: ReadonlySet<ToolRef> },
+): Outcome<RegisteredTool> {
+  const approved = admitByOperator(ref, gate);
+  if (!approved.ok || allowed.has(ref)) return approved;
+  return refuse("TOOL_NOT_ALLOWED", `${ref} is not among the job's allowed tools; add it to allowed_tools`);
 }
 
 function refuseUnknown(ref: ToolRef): Outcome<never> {

@@ -13,6 +13,7 @@ import { JobList, JobReport, JobRequest } from "./job.ts";
 import { Notification, NotificationReceipt } from "./notification.ts";
 import type { Link } from "./ports.ts";
 import { RefreshReport, RefreshRequest } from "./refresh.ts";
+import type { RouteGroup } from "./settings.ts";
 
 /**
  * The routes as data. The dispatcher, the validation, the local server, the deployed gateway and `/openapi.json` all
@@ -37,6 +38,8 @@ export type JobListQuery = z.infer<typeof JobListQuery>;
 
 export type Route = {
   readonly operation: string;
+  /** What a caller must be allowed to use it. */
+  readonly group: RouteGroup;
   readonly method: "GET" | "POST" | "DELETE";
   /** Path template; `{name}` matches one segment. */
   readonly path: string;
@@ -46,7 +49,11 @@ export type Route = {
   /** A request without a body is taken for one with `{}`. */
   readonly bodyOptional?: boolean;
   readonly query?: z.ZodObject;
+  /** Headers that change what the route does, and how. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly status: number;
+  /** What 202 in place of `status` means, where it can be answered. */
+  readonly accepted?: string;
   /** Absent when the answer has no JSON body. */
   readonly response?: z.ZodType;
   readonly faults: readonly FaultCode[];
@@ -55,6 +62,7 @@ export type Route = {
 export const ROUTES = [
   {
     operation: "getHealth",
+    group: "read",
     method: "GET",
     path: "/v1/health",
     summary: "Whether every repository loaded, and which catalog is in force",
@@ -64,6 +72,7 @@ export const ROUTES = [
   },
   {
     operation: "listTools",
+    group: "read",
     method: "GET",
     path: "/v1/tools",
     summary: "Approved tools in groups, or as definitions for a model",
@@ -76,6 +85,7 @@ export const ROUTES = [
   },
   {
     operation: "listSkills",
+    group: "read",
     method: "GET",
     path: "/v1/skills",
     summary: "Every skill that was loaded and verified",
@@ -85,6 +95,7 @@ export const ROUTES = [
   },
   {
     operation: "getSkill",
+    group: "read",
     method: "GET",
     path: "/v1/skills/{namespace}/{name}",
     summary: "One skill with instructions, files and flattened tool set",
@@ -94,13 +105,20 @@ export const ROUTES = [
   },
   {
     operation: "runJob",
+    group: "run",
     method: "POST",
     path: "/v1/jobs",
     summary: "Run a job and answer with its report",
     description:
-      "Calls run in order; a call that fails does not stop the next. Nothing runs when a tool is unknown, not approved or not allowed. `Prefer` is ignored; a request with `Idempotency-Key` is refused, because a retry would run the job again.",
+      "Calls run in order; a call that fails does not stop the next. Nothing runs when a tool is unknown, not approved or not allowed.",
     body: JobRequest,
+    headers: {
+      Prefer: "`respond-async`: answer 202 at once and run the job in the background; GET the job to see how it goes",
+      "Idempotency-Key":
+        "1 to 255 printable characters; the same key with the same job is run once and gets the first answer, for seven days",
+    },
     status: 200,
+    accepted: "The job is queued; `Location` is where its report is",
     response: JobReport,
     faults: [
       "REQUEST_INVALID",
@@ -116,10 +134,14 @@ export const ROUTES = [
       "PAYLOAD_TOO_LARGE",
       "OUTPUT_TOO_LARGE",
       "MEDIA_TYPE_UNSUPPORTED",
+      "IDEMPOTENCY_IN_PROGRESS",
+      "IDEMPOTENCY_MISMATCH",
+      "REQUEST_TIMEOUT",
     ],
   },
   {
     operation: "listJobs",
+    group: "read",
     method: "GET",
     path: "/v1/jobs",
     summary: "The caller's own jobs, newest first",
@@ -130,6 +152,7 @@ export const ROUTES = [
   },
   {
     operation: "getJob",
+    group: "read",
     method: "GET",
     path: "/v1/jobs/{job_id}",
     summary: "A job's report, with links minted at this moment",
@@ -138,7 +161,20 @@ export const ROUTES = [
     faults: ["ACCESS_DENIED", "JOB_NOT_FOUND"],
   },
   {
+    operation: "cancelJob",
+    group: "run",
+    method: "DELETE",
+    path: "/v1/jobs/{job_id}",
+    summary: "Cancel a job that is queued or running",
+    description:
+      "The job is `failed` with `JOB_CANCELLED` at once; a call that is under way ends unseen. Cancelling it again answers the same.",
+    status: 200,
+    response: JobReport,
+    faults: ["ACCESS_DENIED", "JOB_NOT_FOUND", "JOB_FINISHED"],
+  },
+  {
     operation: "getArtifact",
+    group: "read",
     method: "GET",
     path: "/v1/jobs/{job_id}/artifacts/{artifact_id}",
     summary: "Redirect to a fresh download link",
@@ -147,6 +183,7 @@ export const ROUTES = [
   },
   {
     operation: "deleteArtifact",
+    group: "run",
     method: "DELETE",
     path: "/v1/jobs/{job_id}/artifacts/{artifact_id}",
     summary: "Remove the file; its name and digest stay in the report",
@@ -155,6 +192,7 @@ export const ROUTES = [
   },
   {
     operation: "notify",
+    group: "notify",
     method: "POST",
     path: "/v1/notifications",
     summary: "Pass on that an MCP server's list of tools changed",
@@ -167,6 +205,7 @@ export const ROUTES = [
   },
   {
     operation: "getLatestRefresh",
+    group: "read",
     method: "GET",
     path: "/v1/refreshes/latest",
     summary: "What the last refresh came to, with its cause and what it changed",
@@ -176,6 +215,7 @@ export const ROUTES = [
   },
   {
     operation: "refresh",
+    group: "operate",
     method: "POST",
     path: "/v1/refreshes",
     summary: "Fetch the servers' lists now and publish, or only compute, the catalog",
@@ -188,6 +228,7 @@ export const ROUTES = [
   },
   {
     operation: "getOpenApi",
+    group: "read",
     method: "GET",
     path: "/openapi.json",
     summary: "This description",
@@ -199,13 +240,25 @@ export const ROUTES = [
 
 export type OperationName = (typeof ROUTES)[number]["operation"];
 
+export type JobSubmission = {
+  readonly owner: string;
+  readonly request: JobRequest;
+  readonly idempotencyKey?: string | undefined;
+  /** Of the HTTP request, for the log. */
+  readonly requestId: string;
+};
+
 /** The use cases behind the routes. `owner` is the id of the authenticated principal, never its name. */
 export type SkillBrokerApi = {
   getHealth(): Promise<HealthReport>;
   listTools(query: ToolsQuery): Promise<ToolGroups | ModelTools>;
   listSkills(): Promise<readonly SkillSummary[]>;
   getSkill(name: string): Promise<Outcome<SkillDetail>>;
-  runJob(owner: string, request: JobRequest): Promise<Outcome<JobReport>>;
+  /** Resolves when the job has ended. */
+  runJob(submission: JobSubmission): Promise<Outcome<JobReport>>;
+  /** Resolves when the job is queued; with a key that was used before, the job may have ended since. */
+  queueJob(submission: JobSubmission): Promise<Outcome<JobReport>>;
+  cancelJob(owner: string, jobId: string): Promise<Outcome<JobReport>>;
   listJobs(owner: string, query: JobListQuery): Promise<JobList>;
   getJob(owner: string, jobId: string): Promise<Outcome<JobReport>>;
   linkArtifact(owner: string, jobId: string, artifactId: string): Promise<Outcome<Link>>;

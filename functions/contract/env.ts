@@ -18,7 +18,8 @@ const json = <T extends z.ZodType>(schema: T) =>
     })
     .pipe(schema);
 
-const { debounceSeconds, longestWaitSeconds, reconcileSeconds, maxListAgeSeconds } = OperatorSettings.shape;
+const { asyncJobSeconds, debounceSeconds, longestWaitSeconds, reconcileSeconds, maxListAgeSeconds } =
+  OperatorSettings.shape;
 
 /** A setting in seconds, within the setting's own bounds. */
 const seconds = (setting: z.ZodDefault<z.ZodNumber>) =>
@@ -39,7 +40,10 @@ export const HttpEnv = z.object({
   APPROVED_TOOLS: ApprovedTools,
   /** JSON object of limits that differ from the defaults. */
   LIMITS: json(LimitsInput),
-  AUTH: AuthMode,
+  /** As JSON, as the operator wrote it. */
+  AUTH: json(AuthMode),
+  JOBS_QUEUE_URL: QueueUrl,
+  ASYNC_JOB_SECONDS: seconds(asyncJobSeconds),
   /** Whole days that artifacts are kept. */
   ARTIFACT_DAYS: z
     .string()
@@ -48,6 +52,18 @@ export const HttpEnv = z.object({
   MAX_LIST_AGE_SECONDS: seconds(maxListAgeSeconds),
 });
 export type HttpEnv = z.infer<typeof HttpEnv>;
+
+export const WorkerEnv = z.object({
+  BUCKET_NAME: BucketName,
+  APPROVED_TOOLS: ApprovedTools,
+  LIMITS: json(LimitsInput),
+  ASYNC_JOB_SECONDS: seconds(asyncJobSeconds),
+  MAX_LIST_AGE_SECONDS: seconds(maxListAgeSeconds),
+});
+export type WorkerEnv = z.infer<typeof WorkerEnv>;
+
+export const DeadJobsEnv = z.object({ BUCKET_NAME: BucketName });
+export type DeadJobsEnv = z.infer<typeof DeadJobsEnv>;
 
 export const NotifyEnv = z.object({
   BUCKET_NAME: BucketName,

@@ -43,6 +43,8 @@ export const FAULTS = {
   ARTIFACT_NOT_FOUND: { remedy: "caller", status: 404 },
   METHOD_NOT_ALLOWED: { remedy: "caller", status: 405 },
   IDEMPOTENCY_IN_PROGRESS: { remedy: "caller", status: 409 },
+  JOB_CANCELLED: { remedy: "caller", status: 409 },
+  JOB_FINISHED: { remedy: "caller", status: 409 },
   ARTIFACT_EXPIRED: { remedy: "caller", status: 410 },
   PAYLOAD_TOO_LARGE: { remedy: "caller", status: 413 },
   OUTPUT_TOO_LARGE: { remedy: "caller", status: 413 },
@@ -53,10 +55,12 @@ export const FAULTS = {
   TOOL_FAILED: { remedy: "caller", status: 422 },
   QUOTA_EXCEEDED: { remedy: "caller", status: 429 },
   DEFECT: { remedy: "us", status: 500 },
+  JOB_INTERRUPTED: { remedy: "us", status: 500 },
   SERVER_UNAVAILABLE: { remedy: "operator", status: 502 },
   REPOSITORY_REFUSED: { remedy: "operator", status: 503 },
   TOOL_UNAVAILABLE: { remedy: "operator", status: 503 },
   CALL_TIMEOUT: { remedy: "caller", status: 504 },
+  REQUEST_TIMEOUT: { remedy: "us", status: 504 },
 } as const satisfies Record<string, FaultRow>;
 
 export type FaultCode = keyof typeof FAULTS;

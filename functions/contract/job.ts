@@ -66,7 +66,7 @@ export const ViolationSchema = z
   .object({ path: z.string().meta({ description: "JSON Pointer into what was sent" }), message: z.string() })
   .meta({ id: "Violation" });
 
-const ErrorSchema = z
+export const ErrorSchema = z
   .object({ code: FaultCodeSchema, message: z.string(), errors: z.array(ViolationSchema).optional() })
   .meta({ id: "CallError" });
 
@@ -110,7 +110,8 @@ export const JobReport = z
     job_id: z.string(),
     status: JobStatus,
     created_at: Timestamp,
-    finished_at: Timestamp,
+    finished_at: Timestamp.optional().meta({ description: "absent while the job is queued or running" }),
+    error: ErrorSchema.optional().meta({ description: "why the job failed as a whole" }),
     results: z.array(CallResult),
     artifacts: z.array(ArtifactReport),
     usage: Usage,
@@ -143,7 +144,12 @@ export const JobRecord = z.object({
   owner: z.string(),
   status: JobStatus,
   created_at: Timestamp,
-  finished_at: Timestamp,
+  finished_at: Timestamp.optional(),
+  error: ErrorSchema.optional(),
+  /** Times that a worker took the job. */
+  attempts: z.int().optional(),
+  /** Until when the worker that took the job last may be working on it; nobody is, after that. */
+  lease_until: Timestamp.optional(),
   results: z.array(CallResult),
   artifacts: z.array(ArtifactRecord),
   usage: Usage,
@@ -152,6 +158,10 @@ export const JobRecord = z.object({
   audit: z.array(CallAudit),
 });
 export type JobRecord = z.infer<typeof JobRecord>;
+
+/** In the jobs queue: which job is to be run. */
+export const JobMessage = z.strictObject({ owner: z.string().regex(/^[0-9a-f]{32}$/), job_id: z.string() });
+export type JobMessage = z.infer<typeof JobMessage>;
 
 export const JobSummary = z
   .object({

@@ -48,6 +48,11 @@ export function operatorLimits(chosen: LimitsInput): Limits {
   return { ...DEFAULT_LIMITS, ...withoutUndefined(chosen) };
 }
 
+/** Those of a job that nobody waits for: it may take another time, and everything else is as for the others. */
+export function toAsyncLimits(limits: Limits, asyncJobSeconds: number): Limits {
+  return { ...limits, job_timeout_ms: asyncJobSeconds * 1000 };
+}
+
 /** A job's limits: the operator's, lowered by what the job asks for; asking for more is refused, never clamped. */
 export function narrowLimits(operator: Limits, asked: LimitsInput): Outcome<Limits> {
   const wanted = withoutUndefined(asked);

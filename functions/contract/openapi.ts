@@ -30,7 +30,7 @@ const REQUEST_ID = {
 };
 
 /** Absent on one machine and with `auth` `none`, hence the empty alternative. */
-const SECURITY = [{ sigv4: [] }, {}];
+const SECURITY = [{ sigv4: [] }, { token: [] }, {}];
 const SECURITY_SCHEMES = {
   sigv4: {
     type: "apiKey",
@@ -38,6 +38,12 @@ const SECURITY_SCHEMES = {
     name: "Authorization",
     description: "AWS Signature Version 4, service execute-api; not needed on one machine",
     "x-amazon-apigateway-authtype": "awsSigv4",
+  },
+  token: {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "JWT",
+    description: "in place of a signature, where the service was deployed for tokens of an issuer",
   },
 };
 
@@ -66,16 +72,25 @@ export function toOpenApi(version: string): Json {
 }
 
 function toOperation(route: Route): Json {
-  const parameters = [...toPathParameters(route.path), ...toQueryParameters(route.query)];
+  const parameters = [
+    ...toPathParameters(route.path),
+    ...toQueryParameters(route.query),
+    ...toHeaderParameters(route.headers),
+  ];
   return {
     operationId: route.operation,
+    tags: [route.group],
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: route.bodyOptional !== true, content: json(reference(route.body)) } }),
-    responses: Object.fromEntries([[String(route.status), toSuccess(route)], ...toProblems(route.faults)]),
+    responses: Object.fromEntries([
+      [String(route.status), toSuccess(route)],
+      ...toAccepted(route),
+      ...toProblems(route.faults),
+    ]),
   };
 }
 
@@ -86,6 +101,13 @@ function toSuccess({ response, summary, status }: Route): Json {
     headers: status === 302 ? { ...REQUEST_ID, ...location } : REQUEST_ID,
     ...(response === undefined ? {} : { content: json(reference(response)) }),
   };
+}
+
+function toAccepted({ accepted, response }: Route): readonly [string, unknown][] {
+  if (accepted === undefined || response === undefined) return [];
+  const location = { Location: { description: "path of the report", schema: { type: "string" } } };
+  const answer = { description: accepted, headers: { ...REQUEST_ID, ...location }, content: json(reference(response)) };
+  return [["202", answer]];
 }
 
 /** One entry a status, with every code that it can carry. */
@@ -113,6 +135,15 @@ function toQueryParameters(query: z.ZodObject | undefined): readonly unknown[] {
     const { description, ...plain } = plainSchema(schema, "output");
     return { name, in: "query", ...(description === undefined ? {} : { description }), schema: plain };
   });
+}
+
+function toHeaderParameters(headers: Route["headers"] = {}): readonly unknown[] {
+  return Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: "header",
+    description,
+    schema: { type: "string" },
+  }));
 }
 
 function json(schema: unknown): unknown {

@@ -6,8 +6,39 @@ import { toViolations } from "./violations.ts";
 
 /** The operator's choices, from the `context` of `cdk.json`; the same for the cloud and for one machine. */
 
-export const AuthMode = z.enum(["iam", "none"]);
+/** Groups of routes that are allowed one by one. */
+export const ROUTE_GROUPS = ["run", "read", "notify", "operate"] as const;
+export type RouteGroup = (typeof ROUTE_GROUPS)[number];
+
+/** RFC 6749, 3.3: printable, without space, quote and backslash. */
+const Scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, "a scope without spaces expected");
+
+/** Callers bring a token of this issuer; each group of routes wants a scope of its own. */
+export const JwtAuth = z.strictObject({
+  issuer: z.url({ protocol: /^https$/, error: "an https URL expected, that of the issuer as its tokens have it" }),
+  audience: z.array(z.string().min(1).max(500)).min(1, "at least one audience expected").max(20),
+  scopes: z
+    .strictObject({
+      run: Scope.default("skillbroker/run"),
+      read: Scope.default("skillbroker/read"),
+      notify: Scope.default("skillbroker/notify"),
+      operate: Scope.default("skillbroker/operate"),
+    })
+    .prefault({}),
+});
+export type JwtAuth = z.infer<typeof JwtAuth>;
+
+const AuthName = z.enum(["iam", "none"], { error: '"iam", "none" or an object with issuer and audience expected' });
+export const AuthMode = z.union([AuthName, JwtAuth]);
 export type AuthMode = z.infer<typeof AuthMode>;
+
+/** The days that CloudWatch keeps logs for. */
+const LOG_DAYS = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+];
+
+/** Longest time of an asynchronous job in seconds; a Lambda has 900, and needs some of them to store what was made. */
+export const MOST_ASYNC_JOB_SECONDS = 840;
 
 export const OperatorSettings = z.strictObject({
   /** Approved refs and bundles. Left out, nothing is approved. */
@@ -17,6 +48,8 @@ export const OperatorSettings = z.strictObject({
   /** Which of its repositories are loaded; left out, all that are pinned. */
   repositories: z.array(z.string().regex(new RegExp(`^${NAME_PATTERN}$`))).optional(),
   auth: AuthMode.default("iam"),
+  /** Longest time of a job that is run with `Prefer: respond-async`. */
+  asyncJobSeconds: z.int().min(1).max(MOST_ASYNC_JOB_SECONDS).default(300),
   artifactDays: z.int().min(1).max(3650).default(7),
   limits: LimitsInput.default({}),
   /** Declares the MCP servers that lend tools; relative to `cdk.json`. No such file: no servers. */
@@ -29,6 +62,27 @@ export const OperatorSettings = z.strictObject({
   reconcileSeconds: z.int().min(60).max(86_400).default(900),
   /** Past this age a list that could not be fetched again is no longer gone by. */
   maxListAgeSeconds: z.int().min(300).max(2_592_000).default(86_400),
+  /** Asynchronous jobs that are worked on at the same time. */
+  asyncJobsAtOnce: z.int().min(2).max(1000).default(10),
+  /** Requests that are answered at the same time, kept free for them in the account; left out, as the account allows. */
+  httpConcurrency: z.int().min(1).max(10_000).optional(),
+  logDays: z
+    .int()
+    .refine((days) => LOG_DAYS.includes(days), { error: `one of ${LOG_DAYS.join(", ")} expected` })
+    .default(30),
+  /** What becomes of bucket and files when the stack is deleted. */
+  dataAtRemoval: z.enum(["keep", "delete"]).default("keep"),
+  /** Customer managed key for bucket, queues and logs; left out, keys of the services. */
+  encryptionKeyArn: z
+    .string()
+    .regex(/^arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]+$/, "the ARN of a KMS key expected, no alias")
+    .optional(),
+  /** Topic that is told of every alarm; left out, alarms only show. */
+  alarmTopicArn: z
+    .string()
+    .regex(/^arn:[a-z-]+:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]+$/, "the ARN of an SNS topic expected")
+    .optional(),
+  tags: z.record(z.string().min(1).max(128), z.string().max(256)).default({}),
 });
 export type OperatorSettings = z.infer<typeof OperatorSettings>;
 

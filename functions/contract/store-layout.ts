@@ -4,6 +4,10 @@
 export const ARTIFACTS_PREFIX = "artifacts/";
 /** Begins the key of every job record. */
 export const JOBS_PREFIX = "jobs/";
+/** Begins the key of every asynchronous job as it was sent, until it has ended. */
+export const REQUESTS_PREFIX = "requests/";
+/** Begins the key of what is known of every `Idempotency-Key`. */
+export const IDEMPOTENCY_PREFIX = "idempotency/";
 /** Key of the published catalog; it stays until another one takes its place. */
 export const CATALOG_KEY = "catalog/current.json";
 /** Begins the key of every server's debounce record. */
@@ -13,6 +17,10 @@ export const DEBOUNCE_PREFIX = "debounce/";
 const RECORD_DAYS = 30;
 /** Days after its last notification that a server's debounce record goes; a lost one causes one refresh more, never one less. */
 const DEBOUNCE_DAYS = 7;
+/** Longer than a job can wait in its queue and among the dead letters after that. */
+const REQUEST_DAYS = 21;
+/** Days in which a repeated `Idempotency-Key` gets the first answer. */
+export const IDEMPOTENCY_DAYS = 7;
 
 export type LifecycleRule = { readonly prefix: string; readonly days: number };
 
@@ -22,5 +30,7 @@ export function toLifecycle(artifactDays: number): readonly LifecycleRule[] {
     { prefix: ARTIFACTS_PREFIX, days: artifactDays },
     { prefix: JOBS_PREFIX, days: artifactDays + RECORD_DAYS },
     { prefix: DEBOUNCE_PREFIX, days: DEBOUNCE_DAYS },
+    { prefix: REQUESTS_PREFIX, days: REQUEST_DAYS },
+    { prefix: IDEMPOTENCY_PREFIX, days: IDEMPOTENCY_DAYS },
   ];
 }

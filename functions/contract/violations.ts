@@ -2,13 +2,23 @@ import type * as z from "zod";
 import type { Violation } from "./fault.ts";
 
 /** zod's issues as {@link Violation}s; each unknown key is its own violation, sorted, so that a caller sees them all. */
-export function toViolations(error: z.ZodError): readonly Violation[] {
+export function toViolations(error: Pick<z.ZodError, "issues">): readonly Violation[] {
   return error.issues.flatMap((issue) => {
+    if (issue.code === "invalid_union") return ofMeantOption(issue);
     if (issue.code !== "unrecognized_keys") return [{ path: toPointer(issue.path), message: toPlainWords(issue) }];
     return issue.keys
       .toSorted()
       .map((key) => ({ path: toPointer([...issue.path, key]), message: "unknown field; leave it out" }));
   });
+}
+
+/** zod says of a union only that nothing fitted; the option that was meant is the one that fits at its root, else the first. */
+function ofMeantOption({ path, errors, message }: z.core.$ZodIssueInvalidUnion): readonly Violation[] {
+  const fits = (issues: readonly z.core.$ZodIssue[]) =>
+    issues.every((issue) => issue.path.length > 0 || issue.code === "unrecognized_keys");
+  const issues = errors.find(fits) ?? errors[0];
+  if (issues === undefined) return [{ path: toPointer(path), message }];
+  return toViolations({ issues }).map((violation) => ({ ...violation, path: toPointer(path) + violation.path }));
 }
 
 /** zod begins its own messages with a headline that says no more than the path does. */

@@ -1,12 +1,19 @@
 import type { CallOutcome } from "../broker/broker.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { toWireFault } from "../contract/fault.ts";
+import { type Fault, toWireFault } from "../contract/fault.ts";
 import type { ArtifactRecord, CallAudit, CallResult, JobRecord } from "../contract/job.ts";
 import type { Limits } from "../contract/limits.ts";
 import type { JsonObject } from "../contract/tool.ts";
 import type { NamedCall } from "./plan-job.ts";
 
-/** What is kept of a job that ran. */
+/** What is kept of a job: while it waits, while it runs, and for good. */
+
+export type JobIdentity = {
+  readonly owner: string;
+  readonly jobId: string;
+  /** Epoch ms; what a handler takes for now, so that a job that is run again makes the same files. */
+  readonly createdAt: number;
+};
 
 /** Pointer into the job that was sent, for a pointer into the arguments of one call. */
 export function argumentPath(index: number, path: string): string {
@@ -15,10 +22,9 @@ export function argumentPath(index: number, path: string): string {
 
 export type RanCall = { readonly call: NamedCall; readonly ran: CallOutcome };
 
-export type FinishedJob = {
-  readonly owner: string;
-  readonly jobId: string;
-  readonly createdAt: number;
+export type FinishedJob = JobIdentity & {
+  /** Epoch ms, as is `finishedAt`. */
+  readonly startedAt: number;
   readonly finishedAt: number;
   readonly ran: readonly RanCall[];
   readonly limits: Limits;
@@ -27,28 +33,61 @@ export type FinishedJob = {
 
 /** The record: what the report shows, and an audit of digests instead of contents. */
 export function toRecord(job: FinishedJob, artifacts: readonly ArtifactRecord[]): JobRecord {
-  const { owner, jobId, createdAt, finishedAt, ran, limits, catalog } = job;
+  const { startedAt, finishedAt, ran } = job;
   const succeeded = ran.filter(({ ran: { outcome } }) => outcome.ok).length;
   const audit = ran.map((each) => toAudit(each));
   return {
-    version: 1,
-    job_id: jobId,
-    owner,
+    ...toQueuedRecord(job),
     status: succeeded === ran.length ? "succeeded" : succeeded === 0 ? "failed" : "partial",
-    created_at: new Date(createdAt).toISOString(),
     finished_at: new Date(finishedAt).toISOString(),
     results: ran.map((each, index) => toResult(each, index, artifacts)),
     artifacts: [...artifacts],
     usage: {
       calls: ran.length,
-      duration_ms: Math.max(0, Math.round(finishedAt - createdAt)),
+      duration_ms: Math.max(0, Math.round(finishedAt - startedAt)),
       output_bytes: audit.reduce((sum, { output_bytes }) => sum + output_bytes, 0),
       artifact_bytes: audit.reduce((sum, { artifact_bytes }) => sum + artifact_bytes, 0),
     },
-    catalog_generation: catalog.generation,
-    link_seconds: limits.link_seconds,
     audit,
   };
+}
+
+/** A job of which nothing ran yet. */
+export function toQueuedRecord(
+  job: JobIdentity & { readonly limits: Pick<Limits, "link_seconds">; readonly catalog: Pick<Catalog, "generation"> },
+): JobRecord {
+  return {
+    version: 1,
+    job_id: job.jobId,
+    owner: job.owner,
+    status: "queued",
+    created_at: new Date(job.createdAt).toISOString(),
+    results: [],
+    artifacts: [],
+    usage: { calls: 0, duration_ms: 0, output_bytes: 0, artifact_bytes: 0 },
+    catalog_generation: job.catalog.generation,
+    link_seconds: job.limits.link_seconds,
+    audit: [],
+  };
+}
+
+/** The job ends here, for this reason; `now` in epoch ms. */
+export function toFailedRecord({ lease_until: _, ...record }: JobRecord, fault: Fault, now: number): JobRecord {
+  return { ...record, status: "failed", finished_at: new Date(now).toISOString(), error: toWireError(fault) };
+}
+
+export function isEnded({ status }: JobRecord): boolean {
+  return status !== "queued" && status !== "running";
+}
+
+/** Whether somebody may be working on it at this moment. */
+export function isHeld({ lease_until }: JobRecord, now: number): boolean {
+  return lease_until !== undefined && Date.parse(lease_until) > now;
+}
+
+function toWireError(fault: Fault): JobRecord["error"] {
+  const { code, message, errors } = toWireFault(fault);
+  return { code, message, ...(errors === undefined ? {} : { errors: [...errors] }) };
 }
 
 function toResult(

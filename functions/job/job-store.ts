@@ -1,8 +1,10 @@
+import type * as z from "zod";
 import { ARTIFACT_EXTENSIONS, type Artifact } from "../contract/artifact.ts";
 import { Fault } from "../contract/fault.ts";
-import { JobRecord } from "../contract/job.ts";
-import type { ObjectStore } from "../contract/ports.ts";
-import { ARTIFACTS_PREFIX, JOBS_PREFIX } from "../contract/store-layout.ts";
+import { JobRecord, JobRequest } from "../contract/job.ts";
+import type { ObjectStore, PutCondition } from "../contract/ports.ts";
+import { MAX_HTTP_BODY_BYTES } from "../contract/product.ts";
+import { ARTIFACTS_PREFIX, JOBS_PREFIX, REQUESTS_PREFIX } from "../contract/store-layout.ts";
 import { isJobId } from "./ids.ts";
 
 /**
@@ -17,6 +19,8 @@ import { isJobId } from "./ids.ts";
 export const MAX_ANSWER_BYTES = 6_000_000;
 /** Allowed for the link that a report adds to each file. */
 const LINK_BYTES = 2_500;
+/** Written again as JSON, a body can be longer than it was sent: `1e9` is `1000000000`. */
+const MAX_REQUEST_BYTES = 4 * MAX_HTTP_BODY_BYTES;
 const JSON_TYPE = "application/json";
 
 export type StoredJob = { readonly record: JobRecord; readonly etag: string };
@@ -25,36 +29,61 @@ export function jobKey(owner: string, jobId: string): string {
   return `${JOBS_PREFIX}${owner}/${jobId}.json`;
 }
 
-export function artifactKey(owner: string, jobId: string, artifactId: string, mediaType: string): string {
-  return `${ARTIFACTS_PREFIX}${owner}/${jobId}-${artifactId}.${ARTIFACT_EXTENSIONS.get(mediaType) ?? "bin"}`;
+/** Digits of a file's SHA-256 in its key: the same key is the same bytes, made by a run of the job before. */
+const CONTENT_DIGITS = 32;
+
+export function artifactKey(
+  { owner, jobId }: { readonly owner: string; readonly jobId: string },
+  artifactId: string,
+  { sha256, mediaType }: Pick<Artifact, "sha256" | "mediaType">,
+): string {
+  const extension = ARTIFACT_EXTENSIONS.get(mediaType) ?? "bin";
+  return `${ARTIFACTS_PREFIX}${owner}/${jobId}-${artifactId}-${sha256.slice(0, CONTENT_DIGITS)}.${extension}`;
 }
 
-export async function putArtifact(store: ObjectStore, key: string, artifact: Artifact): Promise<void> {
-  const { stored } = await store.put({
-    key,
-    bytes: artifact.bytes,
-    mediaType: artifact.mediaType,
-    condition: { type: "absent" },
-  });
-  if (!stored) throw new Fault("DEFECT", `an object is already at ${key}: two jobs have one id`);
+/** Does nothing when the file is there: its key says what is in it. */
+export async function putArtifact(store: ObjectStore, key: string, { bytes, mediaType }: Artifact): Promise<void> {
+  await store.put({ key, bytes, mediaType, condition: { type: "absent" } });
 }
 
-export async function putNewJob(store: ObjectStore, record: JobRecord): Promise<void> {
+/** The record's etag; undefined when the job has a record already. */
+export async function putNewJob(store: ObjectStore, record: JobRecord): Promise<string | undefined> {
+  return putJob(store, record, { type: "absent" });
+}
+
+/** The new etag; undefined when the record was changed since it was read. */
+export async function replaceJob(store: ObjectStore, record: JobRecord, etag: string): Promise<string | undefined> {
+  return putJob(store, record, { type: "match", etag });
+}
+
+async function putJob(store: ObjectStore, record: JobRecord, condition: PutCondition): Promise<string | undefined> {
   const key = jobKey(record.owner, record.job_id);
-  const { stored } = await store.put({
-    key,
-    bytes: toBytes(record),
-    mediaType: JSON_TYPE,
-    condition: { type: "absent" },
-  });
-  if (!stored) throw new Fault("DEFECT", `an object is already at ${key}: two jobs have one id`);
+  const put = await store.put({ key, bytes: toBytes(record), mediaType: JSON_TYPE, condition });
+  return put.stored ? put.etag : undefined;
 }
 
-/** False when the record was changed since it was read. */
-export async function replaceJob(store: ObjectStore, record: JobRecord, etag: string): Promise<boolean> {
-  const key = jobKey(record.owner, record.job_id);
-  const condition = { type: "match", etag } as const;
-  return (await store.put({ key, bytes: toBytes(record), mediaType: JSON_TYPE, condition })).stored;
+/** Whether the record is still the one with this etag. */
+export async function isUnchanged(store: ObjectStore, record: JobRecord, etag: string): Promise<boolean> {
+  const found = await store.getUnless(etag, jobKey(record.owner, record.job_id), { maxBytes: MAX_ANSWER_BYTES });
+  return found === "unchanged";
+}
+
+function requestKey(owner: string, jobId: string): string {
+  return `${REQUESTS_PREFIX}${owner}/${jobId}.json`;
+}
+
+/** What an asynchronous job was asked to do, for the worker that takes it. */
+export async function putRequest(store: ObjectStore, owner: string, jobId: string, request: JobRequest): Promise<void> {
+  await store.put({ key: requestKey(owner, jobId), bytes: toBytes(request), mediaType: JSON_TYPE });
+}
+
+export async function getRequest(store: ObjectStore, owner: string, jobId: string): Promise<JobRequest | undefined> {
+  const object = await store.get(requestKey(owner, jobId), { maxBytes: MAX_REQUEST_BYTES });
+  return object === undefined ? undefined : parseStored(JobRequest, object.bytes, "job request");
+}
+
+export async function deleteRequest(store: ObjectStore, owner: string, jobId: string): Promise<void> {
+  await store.delete(requestKey(owner, jobId));
 }
 
 /** Undefined when the owner has no such job, whoever else may have one. */
@@ -62,7 +91,7 @@ export async function getJob(store: ObjectStore, owner: string, jobId: string): 
   if (!isJobId(jobId)) return undefined;
   const object = await store.get(jobKey(owner, jobId), { maxBytes: MAX_ANSWER_BYTES });
   if (object === undefined) return undefined;
-  return { record: parseRecord(object.bytes), etag: object.etag };
+  return { record: parseStored(JobRecord, object.bytes, "job record"), etag: object.etag };
 }
 
 /** Ids of the owner's jobs, newest first. */
@@ -83,14 +112,14 @@ export function answerByteCount(record: JobRecord): number {
   return Buffer.byteLength(JSON.stringify(JSON.stringify(record))) + record.artifacts.length * LINK_BYTES;
 }
 
-function toBytes(record: JobRecord): Uint8Array {
-  return Buffer.from(JSON.stringify(record));
+function toBytes(value: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(value));
 }
 
-function parseRecord(bytes: Uint8Array): JobRecord {
+function parseStored<T extends z.ZodType>(schema: T, bytes: Uint8Array, what: string): z.infer<T> {
   try {
-    return JobRecord.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
+    return schema.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
   } catch (error) {
-    throw new Fault("DEFECT", "a stored job record cannot be read", { cause: error });
+    throw new Fault("DEFECT", `a stored ${what} cannot be read`, { cause: error });
   }
 }

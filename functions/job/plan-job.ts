@@ -1,8 +1,9 @@
-import { admitByOperator, type OperatorGate, type ToolBroker } from "../broker/broker.ts";
+import { admitByJob, admitByOperator, type OperatorGate } from "../broker/broker.ts";
 import { type Catalog, findSkill, refusedRepositories } from "../catalog/catalog.ts";
 import { Fault, type Outcome, refuse, succeed, type Violation } from "../contract/fault.ts";
 import type { JobRequest } from "../contract/job.ts";
 import { type Limits, narrowLimits } from "../contract/limits.ts";
+import { parseMcpToolName } from "../contract/offered-tool.ts";
 import type { JsonObject, ToolRef } from "../contract/tool.ts";
 
 /** Everything about a job that can be refused before any of it runs. */
@@ -14,11 +15,10 @@ export type Plan = {
   readonly allowed: ReadonlySet<ToolRef>;
 };
 
-/** What is to be run, or why the job is refused: limits raised, too many calls, an id twice, a ref that may not be allowed. */
-export function planJob(
-  request: JobRequest,
-  { catalog, limits: operator }: { readonly catalog: Catalog; readonly limits: Limits },
-): Outcome<Plan> {
+export type PlanContext = { readonly catalog: Catalog; readonly limits: Limits };
+
+/** What is to be run, or why the job is refused: limits raised, too many calls, an id twice, a ref that may not be called. */
+export function planJob(request: JobRequest, { catalog, limits: operator }: PlanContext): Outcome<Plan> {
   const limits = narrowLimits(operator, request.limits ?? {});
   if (!limits.ok) return limits;
   const calls = nameCalls(request);
@@ -29,7 +29,10 @@ export function planJob(
   const violations = findIdTwins(calls);
   if (violations.length > 0) return refuse("REQUEST_INVALID", "call ids must differ", { violations });
   const allowed = allowedRefs(request, calls, catalog);
-  return allowed.ok ? succeed({ calls, limits: limits.value, allowed: allowed.value }) : allowed;
+  if (!allowed.ok) return allowed;
+  const refused = findRefusedCall(calls, { gate: toOperatorGate(catalog), allowed: allowed.value });
+  if (refused !== undefined) return { ok: false, fault: refused };
+  return succeed({ calls, limits: limits.value, allowed: allowed.value });
 }
 
 /** c1, c2, … where no id is given; one that the caller gave to another call is passed over. */
@@ -100,12 +103,17 @@ function findRefused(
   return new Fault(first.fault.code, first.fault.message, { violations });
 }
 
-/** The fault of a job that names a call which the broker would not admit; nothing has run yet. */
-export function findRefusedCall(calls: readonly NamedCall[], broker: ToolBroker): Fault | undefined {
+/** The fault of a job that names a call which the broker would not admit. */
+function findRefusedCall(calls: readonly NamedCall[], admission: Parameters<typeof admitByJob>[1]): Fault | undefined {
   const refs = calls.map(({ ref }) => ref);
   return findRefused(
     refs,
     (index) => `/calls/${index}/tool`,
-    (ref) => broker.admit(ref),
+    (ref) => admitByJob(ref, admission),
   );
+}
+
+/** Whether a call goes to a server. Nobody can tell whether such a call was done, once whoever made it is gone. */
+export function callsServers({ calls }: Plan): boolean {
+  return calls.some(({ ref }) => parseMcpToolName(ref) !== undefined);
 }

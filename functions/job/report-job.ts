@@ -1,8 +1,11 @@
-import { type Outcome, refuse, succeed } from "../contract/fault.ts";
+import { Fault, type Outcome, refuse, succeed } from "../contract/fault.ts";
 import type { ArtifactRecord, ArtifactReport, JobList, JobRecord, JobReport, JobSummary } from "../contract/job.ts";
+import { JOB_WAITING_DAYS } from "../contract/job-times.ts";
 import type { Clock, Link, ObjectStore } from "../contract/ports.ts";
+import { changeJob } from "./change-job.ts";
 import { isArtifactId } from "./ids.ts";
-import { getJob, listJobIds, replaceJob } from "./job-store.ts";
+import { toFailedRecord } from "./job-record.ts";
+import { getJob, listJobIds } from "./job-store.ts";
 
 /** What a caller gets to see of its jobs. Another owner's job is answered like one that does not exist. */
 
@@ -17,7 +20,6 @@ const DAY = 24 * 3600_000;
 const DEFAULT_PAGE = 20;
 /** A record can have megabytes: a page is not read all at once. */
 const READ_AT_ONCE = 10;
-const DELETE_ATTEMPTS = 5;
 
 export async function reportJob(owner: string, jobId: string, context: ReportContext): Promise<Outcome<JobReport>> {
   const job = await getJob(context.store, owner, jobId);
@@ -25,23 +27,37 @@ export async function reportJob(owner: string, jobId: string, context: ReportCon
 }
 
 /** The report of a record, with links minted at this moment. */
-export async function toReport(record: JobRecord, context: ReportContext): Promise<JobReport> {
-  const { job_id, status, created_at, finished_at, results, usage, catalog_generation } = record;
+export async function toReport(stored: JobRecord, context: ReportContext): Promise<JobReport> {
+  const record = asOfNow(stored, context);
+  const { job_id, status, created_at, finished_at, error, results, usage, catalog_generation } = record;
   const artifacts = await Promise.all(record.artifacts.map((artifact) => toArtifactReport(artifact, record, context)));
-  return { job_id, status, created_at, finished_at, results, artifacts, usage, catalog_generation };
+  const ended = { ...(finished_at === undefined ? {} : { finished_at }), ...(error === undefined ? {} : { error }) };
+  return { job_id, status, created_at, ...ended, results, artifacts, usage, catalog_generation };
+}
+
+/** A job that is queued for longer than any message lives has none: whoever took it in died before it was sent. */
+function asOfNow(record: JobRecord, { clock }: Pick<ReportContext, "clock">): JobRecord {
+  const lostAt = Date.parse(record.created_at) + JOB_WAITING_DAYS * DAY;
+  if (record.status !== "queued" || clock() <= lostAt) return record;
+  return toFailedRecord(
+    record,
+    new Fault("JOB_INTERRUPTED", "the job was lost before it began; post it again"),
+    lostAt,
+  );
 }
 
 export async function listJobs(
   owner: string,
   page: { readonly limit?: number | undefined; readonly after?: string | undefined },
-  { store }: ReportContext,
+  context: ReportContext,
 ): Promise<JobList> {
+  const { store } = context;
   const { ids, next } = await listJobIds(store, owner, { limit: page.limit ?? DEFAULT_PAGE, after: page.after });
   const summaries: JobSummary[] = [];
   for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
     const batch = ids.slice(start, start + READ_AT_ONCE);
     const jobs = await Promise.all(batch.map((id) => getJob(store, owner, id)));
-    summaries.push(...jobs.flatMap((job) => (job === undefined ? [] : [toSummary(job.record)])));
+    summaries.push(...jobs.flatMap((job) => (job === undefined ? [] : [toSummary(asOfNow(job.record, context))])));
   }
   return { jobs: summaries, ...(next === undefined ? {} : { next }) };
 }
@@ -78,22 +94,17 @@ export async function deleteArtifact(
   artifactId: string,
   context: ReportContext,
 ): Promise<Outcome<null>> {
-  for (let attempt = 0; attempt < DELETE_ATTEMPTS; attempt += 1) {
-    const job = await getJob(context.store, owner, jobId);
-    if (job === undefined) return jobNotFound(jobId);
-    const artifact = findArtifact(job.record, artifactId);
-    if (artifact === undefined) return artifactNotFound(artifactId);
-    const marked =
-      artifact.deleted_at !== undefined ||
-      (await replaceJob(context.store, markDeleted(job.record, artifactId, context), job.etag));
-    if (!marked) continue;
-    await context.store.delete(artifact.key);
-    return succeed(null);
-  }
-  return refuse(
-    "DEFECT",
-    `the record of job ${jobId} changed ${DELETE_ATTEMPTS} times while artifact ${artifactId} was being removed`,
-  );
+  const { store } = context;
+  const job = await changeJob({ store, owner, jobId }, (record) => {
+    const artifact = findArtifact(record, artifactId);
+    const isMarked = artifact === undefined || artifact.deleted_at !== undefined;
+    return isMarked ? undefined : markDeleted(record, artifactId, context);
+  });
+  if (job === undefined) return jobNotFound(jobId);
+  const artifact = findArtifact(job.record, artifactId);
+  if (artifact === undefined) return artifactNotFound(artifactId);
+  await store.delete(artifact.key);
+  return succeed(null);
 }
 
 function markDeleted(record: JobRecord, artifactId: string, { clock }: ReportContext): JobRecord {
@@ -131,7 +142,7 @@ function toSummary({ job_id, status, created_at, usage, artifacts }: JobRecord):
   return { job_id, status, created_at, calls: usage.calls, artifacts: artifacts.length };
 }
 
-function jobNotFound(jobId: string): Outcome<never> {
+export function jobNotFound(jobId: string): Outcome<never> {
   return refuse("JOB_NOT_FOUND", `you have no job ${JSON.stringify(jobId.slice(0, 64))}`);
 }
 

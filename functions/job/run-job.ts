@@ -1,90 +1,128 @@
-import type { ArgumentChecker } from "../broker/argument-schema.ts";
-import { ToolBroker } from "../broker/broker.ts";
-import type { Catalog } from "../catalog/catalog.ts";
-import type { Artifact } from "../contract/artifact.ts";
+import type { JobSubmission } from "../contract/api.ts";
 import { Fault, type FaultCode, type Outcome, refuse, succeed } from "../contract/fault.ts";
-import type { ArtifactRecord, JobRecord, JobRequest } from "../contract/job.ts";
+import type { JobRecord } from "../contract/job.ts";
 import type { Limits } from "../contract/limits.ts";
-import type { Clock, HandlerRunner, Log, ObjectStore, RandomBytes, ToolSession } from "../contract/ports.ts";
+import type { ObjectStore, RandomBytes } from "../contract/ports.ts";
+import { claimKey, type HeldKey } from "./idempotency.ts";
 import { createJobId } from "./ids.ts";
-import { argumentPath, type FinishedJob, type RanCall, toRecord } from "./job-record.ts";
-import { answerByteCount, artifactKey, MAX_ANSWER_BYTES, putArtifact, putNewJob } from "./job-store.ts";
-import { findRefusedCall, type Plan, planJob, toOperatorGate } from "./plan-job.ts";
+import { argumentPath, isEnded, type JobIdentity, type RanCall, toFailedRecord, toQueuedRecord } from "./job-record.ts";
+import { getJob, putNewJob } from "./job-store.ts";
+import { logJob, makeJob, putFiles } from "./keep-job.ts";
+import { callsServers, type Plan, planJob } from "./plan-job.ts";
+import { type RunContext, runCalls } from "./run-calls.ts";
 
 /**
- * Runs a job: admits it whole, runs its calls in order through one broker, stores what they made, then the record.
- * The record is written last, so a crash in the middle leaves files that nothing refers to and that expire, never a
- * record of files that are not there.
+ * Runs a job while its caller waits: admits it whole, runs its calls, stores what they made, then the record. The record
+ * is written last, so a crash in the middle leaves files that nothing refers to and that expire, never a record of files
+ * that are not there.
  */
 
-export type JobContext = {
-  readonly catalog: Catalog;
+export type JobContext = RunContext & {
   readonly store: ObjectStore;
-  readonly runner: HandlerRunner;
-  /** A new one for each job; it connects at the first call of a lent tool. */
-  readonly openSession: () => ToolSession;
-  readonly checkArguments: ArgumentChecker;
   readonly limits: Limits;
-  readonly clock: Clock;
   readonly randomBytes: RandomBytes;
-  readonly log: Log;
+  /** How long a job holds its `Idempotency-Key`, ms. */
+  readonly leaseMs: number;
 };
 
 /** Input was refused before or by the handler: nothing was done, so a job of nothing else is refused as a whole. */
 const INPUT_FAULTS: ReadonlySet<FaultCode> = new Set(["TOOL_INPUT_INVALID", "PAYLOAD_TOO_LARGE"]);
 
 /**
- * The record of the job that ran. A fault when it was refused before anything ran (a ref unknown, not approved or not
- * allowed; limits raised; call ids twice; too many calls) or when every single call's input was refused.
+ * The record of the job that ran, now or before under the same key. A fault when it was refused before anything ran (a ref
+ * unknown, not approved or not allowed; limits raised; call ids twice; too many calls), when every single call's input was
+ * refused, or when the key is another job's or its job has not ended.
  */
-export async function runJob(owner: string, request: JobRequest, context: JobContext): Promise<Outcome<JobRecord>> {
+export async function runJob(submission: JobSubmission, context: JobContext): Promise<Outcome<JobRecord>> {
+  const { owner, request, idempotencyKey: key } = submission;
+  if (key !== undefined) return runOnce({ ...submission, key }, context);
   const planned = planJob(request, context);
   if (!planned.ok) return planned;
-  const { calls, limits } = planned.value;
-  const createdAt = context.clock();
-  const jobId = createJobId(createdAt, context.randomBytes);
-  const session = context.openSession();
-  const broker = createBroker(planned.value, { createdAt, session }, context);
-  const refused = findRefusedCall(calls, broker);
-  if (refused !== undefined) return { ok: false, fault: refused };
-  const ran: RanCall[] = [];
+  const now = context.clock();
+  const ran = await run(
+    { owner, jobId: createJobId(now, context.randomBytes), createdAt: now },
+    planned.value,
+    context,
+  );
+  if (!ran.ok || (await keep(ran.value, context))) return ran;
+  throw new Fault("DEFECT", "two jobs have one id");
+}
+
+type KeyedSubmission = JobSubmission & { readonly key: string };
+
+async function runOnce(submission: KeyedSubmission, context: JobContext): Promise<Outcome<JobRecord>> {
+  const claimed = await claimKey(submission, context);
+  if (!claimed.ok) return claimed;
+  if ("job" in claimed.value) return toEnded(claimed.value.job.record);
+  const { held } = claimed.value;
   try {
-    for (const call of calls) ran.push({ call, ran: await broker.call({ ref: call.ref, arguments: call.arguments }) });
-  } finally {
-    await session.close();
+    const ran = await runHeld(submission, held, context);
+    if (!ran.ok) await (ran.fault.code === "OUTPUT_TOO_LARGE" ? held.refuse(ran.fault) : held.release());
+    return ran;
+  } catch (error) {
+    // The lease ends by itself; that it could not be ended sooner must not hide what went wrong.
+    await held.giveUp().catch(() => undefined);
+    throw error;
   }
+}
+
+/** An asynchronous job may have had the key first. */
+function toEnded(record: JobRecord): Outcome<JobRecord> {
+  if (isEnded(record)) return succeed(record);
+  const message = `job ${record.job_id} of this Idempotency-Key is ${record.status}; GET /v1/jobs/${record.job_id}`;
+  return refuse("IDEMPOTENCY_IN_PROGRESS", message);
+}
+
+async function runHeld(
+  { request }: KeyedSubmission,
+  { job, again }: HeldKey,
+  context: JobContext,
+): Promise<Outcome<JobRecord>> {
+  const planned = planJob(request, context);
+  if (!planned.ok) return planned;
+  if (again && callsServers(planned.value)) return interrupt(job, planned.value, context);
+  const ran = await run(job, planned.value, context);
+  return ran.ok ? keepFirst(ran.value, context) : ran;
+}
+
+async function interrupt(job: JobIdentity, { limits }: Plan, context: JobContext): Promise<Outcome<JobRecord>> {
+  const { catalog, clock } = context;
+  return keepFirst(toFailedRecord(toQueuedRecord({ ...job, limits, catalog }), interrupted(), clock()), context);
+}
+
+/** Running it again could do twice what a server was asked to do once. */
+export function interrupted(): Fault {
+  const message =
+    "the job was interrupted while it called tools of MCP servers; nobody can tell which calls were done, so it is not run again";
+  return new Fault("JOB_INTERRUPTED", message);
+}
+
+/** The files are stored, the record is not. */
+async function run(job: JobIdentity, plan: Plan, context: JobContext): Promise<Outcome<JobRecord>> {
+  const { catalog, clock, store } = context;
+  const startedAt = clock();
+  const ran = (await runCalls({ ...job, plan, startedAt }, context)) ?? [];
   const unusable = findRefusedInput(ran);
   if (unusable !== undefined) return { ok: false, fault: unusable };
-  logDefects(ran, jobId, context.log);
-  const finished = { owner, jobId, createdAt, finishedAt: context.clock(), ran, limits, catalog: context.catalog };
-  return keepJob(finished, context.store);
+  const made = makeJob({ ...job, startedAt, finishedAt: clock(), ran, limits: plan.limits, catalog });
+  if (!made.ok) return made;
+  await putFiles(made.value, store);
+  return succeed(made.value.record);
 }
 
-function createBroker(
-  { allowed, limits }: Plan,
-  running: { readonly createdAt: number; readonly session: ToolSession },
-  context: JobContext,
-): ToolBroker {
-  const { catalog, runner, checkArguments, clock } = context;
-  const jobPolicy = { allowed, limits };
-  return new ToolBroker({ ...toOperatorGate(catalog), jobPolicy, runner, checkArguments, clock, ...running });
+/** False when a record is there. */
+async function keep(record: JobRecord, { store, log }: JobContext): Promise<boolean> {
+  if ((await putNewJob(store, record)) === undefined) return false;
+  logJob(record, "sync", log);
+  return true;
 }
 
-/** Files first, then the record; nothing when the report could not be answered. */
-async function keepJob(job: FinishedJob, store: ObjectStore): Promise<Outcome<JobRecord>> {
-  const made = nameArtifacts(job);
-  const record = toRecord(
-    job,
-    made.map(({ record }) => record),
-  );
-  const bytes = answerByteCount(record);
-  if (bytes > MAX_ANSWER_BYTES) {
-    const message = `the job's report has ${bytes} bytes, at most ${MAX_ANSWER_BYTES} fit an answer; make fewer calls`;
-    return refuse("OUTPUT_TOO_LARGE", message);
-  }
-  await Promise.all(made.map(({ record: { key }, artifact }) => putArtifact(store, key, artifact)));
-  await putNewJob(store, record);
-  return succeed(record);
+/** The record that stands: another's, when one that was taken for dead ended under the same key first. */
+async function keepFirst(record: JobRecord, context: JobContext): Promise<Outcome<JobRecord>> {
+  if (await keep(record, context)) return succeed(record);
+  const first = await getJob(context.store, record.owner, record.job_id);
+  if (first !== undefined) return toEnded(first.record);
+  throw new Fault("DEFECT", `the record of job ${record.job_id} was there and is gone`);
 }
 
 function findRefusedInput(ran: readonly RanCall[]): Fault | undefined {
@@ -98,32 +136,4 @@ function findRefusedInput(ran: readonly RanCall[]): Fault | undefined {
     return fault.violations.map(({ path, message }) => ({ path: argumentPath(index, path), message }));
   });
   return new Fault(first.code, first.message, { violations, cause: first });
-}
-
-function logDefects(ran: readonly RanCall[], jobId: string, log: Log): void {
-  for (const {
-    call,
-    ran: { outcome },
-  } of ran) {
-    if (outcome.ok || outcome.fault.remedy === "caller") continue;
-    const { code, cause, message } = outcome.fault;
-    const level = outcome.fault.remedy === "us" ? "error" : "warn";
-    log(level, "call failed", { job_id: jobId, call_id: call.id, ref: call.ref, code, reason: message, cause });
-  }
-}
-
-type MadeArtifact = { readonly record: ArtifactRecord; readonly artifact: Artifact };
-
-/** a1, a2, … in the order of the calls. */
-function nameArtifacts({ owner, jobId, ran }: FinishedJob): readonly MadeArtifact[] {
-  const made = ran.flatMap(({ call, ran: { outcome } }) =>
-    outcome.ok ? outcome.value.artifacts.map((artifact) => ({ call, artifact })) : [],
-  );
-  return made.map(({ call, artifact }, index) => {
-    const { name, mediaType, bytes, sha256 } = artifact;
-    const artifact_id = `a${index + 1}`;
-    const key = artifactKey(owner, jobId, artifact_id, mediaType);
-    const facts = { name, media_type: mediaType, size_bytes: bytes.length, sha256 };
-    return { record: { artifact_id, call_id: call.id, ...facts, key }, artifact };
-  });
 }

@@ -48,6 +48,9 @@ export async function reconcile({
   const published = await readPublished(store);
   const entries = new Map(published?.record.servers.map((entry) => [entry.name, entry]));
   const now = clock();
+  for (const { name } of servers) {
+    log("info", "server", { server: name, list_age_s: toListAge(entries.get(name), { ...rules, now }) });
+  }
   const due = servers.filter((config) => isDue(config, entries.get(config.name), { ...rules, now }));
   for (const { name } of due) {
     const notification: Notification = { server: name, method: LIST_CHANGED, source: "schedule" };
@@ -55,6 +58,16 @@ export async function reconcile({
   }
   if (due.length > 0) log("info", "tool lists are due", { servers: due.map(({ name }) => name).join(" ") });
   return due.map(({ name }) => name);
+}
+
+/** Seconds, for the metric that says how stale a server is; one without a list is as stale as one whose list is too old. */
+function toListAge(
+  entry: ServerRecord | undefined,
+  { now, maxListAgeMs }: { readonly now: number; readonly maxListAgeMs: number },
+): number {
+  const listedAt = entry?.listed_at ?? null;
+  const age = listedAt === null ? maxListAgeMs + 1000 : Math.max(0, now - Date.parse(listedAt));
+  return Math.round(age / 1000);
 }
 
 /** Always, for a server that nothing was published about under its present configuration, or only in the future. */

@@ -125,8 +125,9 @@ async function attempt({ server, over, until }: Asked, context: RefreshContext):
   return { server, over, startedAt, listed, config: config === undefined ? "" : digestOfConfig(config) };
 }
 
+/** One line a refresh, from which its metrics are counted. */
 function logRefresh(log: Log, { generation, cause, result, changes }: CatalogRecord): void {
-  log("info", "catalog published", {
+  log("info", "refresh", {
     generation,
     cause: cause.type,
     servers: cause.servers.join(" "),

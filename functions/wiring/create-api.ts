@@ -6,11 +6,15 @@ import { toSkillDetail, toSkillSummaries } from "../catalog/skill-views.ts";
 import { toModelTools, toToolGroups } from "../catalog/tool-views.ts";
 import type { SkillBrokerApi } from "../contract/api.ts";
 import { Fault, type Outcome, succeed } from "../contract/fault.ts";
-import { type LimitsInput, operatorLimits } from "../contract/limits.ts";
+import { SYNC_LEASE_MS } from "../contract/job-times.ts";
+import { type LimitsInput, operatorLimits, toAsyncLimits } from "../contract/limits.ts";
+import { withFields } from "../contract/log-fields.ts";
 import type { Notification } from "../contract/notification.ts";
 import type { Clock, EventQueue, Log, ObjectStore, RandomBytes, ToolSource } from "../contract/ports.ts";
 import type { RefreshReport, RefreshRequest } from "../contract/refresh.ts";
 import { HANDLERS } from "../handlers/table.ts";
+import { cancelJob } from "../job/cancel-job.ts";
+import { queueJob } from "../job/queue-job.ts";
 import { deleteArtifact, linkArtifact, listJobs, reportJob, toReport } from "../job/report-job.ts";
 import { runJob } from "../job/run-job.ts";
 import { checkServer } from "../refresh/read-message.ts";
@@ -27,7 +31,11 @@ export type ApiOptions = {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly log: Log;
+  /** Where asynchronous jobs wait for a worker. */
+  readonly jobs: EventQueue;
   readonly limits: LimitsInput;
+  /** Longest time of an asynchronous job. */
+  readonly asyncJobSeconds: number;
   readonly artifactDays: number;
   readonly maxListAgeMs: number;
   /** For one server's list, when a refresh was asked for. */
@@ -45,16 +53,9 @@ export function createApi(options: ApiOptions): SkillBrokerApi {
   const runner = createInProcessRunner(HANDLERS, clock);
   const limits = operatorLimits(options.limits);
   const openSession = () => toolSource.openSession();
-  const running = {
-    store,
-    runner,
-    openSession,
-    checkArguments: createArgumentChecker(),
-    limits,
-    clock,
-    randomBytes,
-    log,
-  };
+  const running = { store, runner, openSession, checkArguments: createArgumentChecker(), clock, randomBytes };
+  const leaseMs = SYNC_LEASE_MS;
+  const asyncLimits = toAsyncLimits(limits, options.asyncJobSeconds);
   const reporting = { store, clock, artifactDays };
   return {
     getHealth: async () => toHealthReport(await catalogs.current(), clock()),
@@ -67,11 +68,30 @@ export function createApi(options: ApiOptions): SkillBrokerApi {
       const catalog = await catalogs.current();
       return caught(() => toSkillDetail(name, catalog));
     },
-    runJob: async (owner, request) => {
+    runJob: async (submission) => {
+      const bound = withFields(log, { request_id: submission.requestId });
       // Held for the whole job: what is published meanwhile is for the next one.
       const catalog = await catalogs.current();
-      const ran = await runJob(owner, request, { ...running, catalog });
+      const ran = await runJob(submission, { ...running, catalog, limits, leaseMs, log: bound });
       return ran.ok ? succeed(await toReport(ran.value, reporting)) : ran;
+    },
+    queueJob: async (submission) => {
+      const bound = withFields(log, { request_id: submission.requestId });
+      const catalog = await catalogs.current();
+      const jobs = options.jobs;
+      const queued = await queueJob(submission, {
+        ...running,
+        catalog,
+        limits: asyncLimits,
+        leaseMs,
+        jobs,
+        log: bound,
+      });
+      return queued.ok ? succeed(await toReport(queued.value, reporting)) : queued;
+    },
+    cancelJob: async (owner, jobId) => {
+      const cancelled = await cancelJob(owner, jobId, reporting);
+      return cancelled.ok ? succeed(await toReport(cancelled.value, reporting)) : cancelled;
     },
     listJobs: (owner, query) => listJobs(owner, query, reporting),
     getJob: (owner, jobId) => reportJob(owner, jobId, reporting),

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { toVisible } from "../../functions/contract/printable.ts";
 import type { DeadLetter } from "../embedded-event-queue.ts";
-import { openLocalQueues } from "../refresh-path.ts";
+import { openLocalQueues } from "../queues.ts";
 import { type Command, printJson, UsageError } from "./command.ts";
 
 /** Shows the messages that failed too often, and puts them back. */
@@ -27,6 +27,7 @@ export const deadLetters: Command = {
       const named = [
         { name: "notifications", queue: queues.notifications },
         { name: "refreshes", queue: queues.refreshes },
+        { name: "jobs", queue: queues.jobs },
       ];
       const letters = named.flatMap(({ name, queue }) =>
         queue.deadLetters().map((letter) => ({ queue: name, ...letter })),

@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { type ArtifactReport, JobList, JobReport } from "../../functions/contract/job.ts";
+import type { ApiClient } from "../api-client.ts";
 import { type Command, type CommandContext, printJson, UsageError } from "./command.ts";
 import { expectBody } from "./expect-ok.ts";
 import { lastingReport } from "./lasting-report.ts";
@@ -9,18 +11,20 @@ import { type SavedArtifact, saveArtifacts } from "./save-artifacts.ts";
 export const jobs: Command = {
   name: "jobs",
   usage: "[job_id]",
-  summary: "list your jobs, newest first, or show one and save its files",
+  summary: "list your jobs, newest first; show one, wait for it, cancel it, or save its files",
   details: "Example: skillbroker jobs 7ybqaacxvsbmrafv2ztm3x2ve0 --out .",
   options: {
     limit: { type: "string", value: "n", help: "jobs to list, at most 100; 20 when left out" },
     after: { type: "string", value: "job_id", help: "list the jobs that are older than this one" },
     out: { type: "string", short: "o", value: "dir", help: "with a job id: save its files there" },
+    wait: { type: "boolean", help: "with a job id: until the job has ended" },
+    cancel: { type: "boolean", help: "with a job id: cancel the job" },
   },
   words: [0, 1],
   run: async (context) => {
     const [jobId] = context.words;
-    const [misplaced] = (jobId === undefined ? ["out"] : ["limit", "after"]).filter(
-      (name) => context.option(name) !== undefined,
+    const [misplaced] = (jobId === undefined ? ["out", "wait", "cancel"] : ["limit", "after"]).filter(
+      (name) => context.option(name) !== undefined || context.flag(name),
     );
     if (misplaced !== undefined) {
       throw new UsageError(
@@ -48,7 +52,11 @@ async function listAll(context: CommandContext): Promise<number> {
 /** 1 when a file was to be saved that is no longer there. */
 async function showOne(context: CommandContext, jobId: string): Promise<number> {
   const client = await context.connect();
-  const report = expectBody(await client.send("GET", `/v1/jobs/${encodeURIComponent(jobId)}`), JobReport);
+  const path = `/v1/jobs/${encodeURIComponent(jobId)}`;
+  if (context.flag("cancel")) return cancel(client, path, context);
+  const report = context.flag("wait")
+    ? await context.during(`waiting for job ${jobId}`, () => untilEnded(client, path))
+    : expectBody(await client.send("GET", path), JobReport);
   const out = context.option("out");
   if (out === undefined) {
     if (context.json) printJson(context, lastingReport(report, context));
@@ -62,12 +70,32 @@ async function showOne(context: CommandContext, jobId: string): Promise<number> 
   return saved.length === report.artifacts.length ? 0 : 1;
 }
 
+async function cancel(client: ApiClient, path: string, context: CommandContext): Promise<number> {
+  const report = expectBody(await client.send("DELETE", path), JobReport);
+  if (context.json) printJson(context, report);
+  else context.print(`job ${report.job_id} cancelled\n`);
+  return 0;
+}
+
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 5_000;
+
+/** Ever less often: a job that is not done after a minute will not be done within the next second. */
+async function untilEnded(client: ApiClient, path: string): Promise<JobReport> {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+    const report = expectBody(await client.send("GET", path), JobReport);
+    if (report.finished_at !== undefined) return report;
+    await setTimeout(pause);
+  }
+}
+
 function formatJob(report: JobReport, saved: readonly SavedArtifact[]): string {
   const results = report.results.map(
     (result) => `  ${result.call_id}  ${result.tool}  ${result.ok ? "ok" : `failed: ${result.error.message}`}`,
   );
   const files = report.artifacts.map(formatArtifact);
-  const lines = [`job ${report.job_id} ${report.status}, created ${report.created_at}`, ...results, ...files];
+  const why = report.error === undefined ? "" : `: ${report.error.message} (${report.error.code})`;
+  const lines = [`job ${report.job_id} ${report.status}${why}, created ${report.created_at}`, ...results, ...files];
   return `${[...lines, ...saved.map(({ path }) => `saved ${path}`)].join("\n")}\n`;
 }
 

@@ -4,7 +4,7 @@ import { Fault } from "../../functions/contract/fault.ts";
 import { JobReport } from "../../functions/contract/job.ts";
 import { parseStrictJson } from "../../functions/contract/json.ts";
 import type { ApiClient } from "../api-client.ts";
-import { type Command, type CommandContext, printJson } from "./command.ts";
+import { type Command, type CommandContext, printJson, UsageError } from "./command.ts";
 import { expectBody } from "./expect-ok.ts";
 import { lastingReport } from "./lasting-report.ts";
 import { makeDirectory, type SavedArtifact, saveArtifacts } from "./save-artifacts.ts";
@@ -20,16 +20,22 @@ export const run: Command = {
   options: {
     arguments: { type: "string", short: "a", value: "json", help: "arguments as JSON, @file, or - for standard input" },
     out: { type: "string", short: "o", value: "dir", help: "where files are saved; here when left out" },
+    async: {
+      type: "boolean",
+      help: "queue the job and do not wait for it; `jobs <job_id> --wait` fetches what it makes",
+    },
+    key: { type: "string", value: "text", help: "Idempotency-Key: the same again makes no second job" },
   },
   words: [1, 1],
   run: async (context) => {
     const [ref = ""] = context.words;
     const call = { id: "c1", tool: ref, arguments: await readArguments(context) };
+    if (context.flag("async")) return queue(call, context);
     const directory = resolve(context.cwd, context.option("out") ?? ".");
     // Before the job, so that a mistyped directory costs no run.
     makeDirectory(directory);
     const client = await context.connect();
-    const sending = () => client.send("POST", "/v1/jobs", { calls: [call] });
+    const sending = () => client.send("POST", "/v1/jobs", { calls: [call] }, keyHeader(context));
     const report = expectBody(await context.during(`running ${ref}`, sending), JobReport);
     const saved = await context.during("saving files", () => save(report, client, directory));
     if (context.json) printJson(context, { ...lastingReport(report, context), saved });
@@ -37,6 +43,21 @@ export const run: Command = {
     return report.status === "succeeded" ? 0 : 1;
   },
 };
+
+async function queue(call: unknown, context: CommandContext): Promise<number> {
+  if (context.option("out") !== undefined) throw new UsageError("--out is for a job that is waited for");
+  const client = await context.connect();
+  const headers = { ...keyHeader(context), prefer: "respond-async" };
+  const report = expectBody(await client.send("POST", "/v1/jobs", { calls: [call] }, headers), JobReport);
+  if (context.json) printJson(context, report);
+  else context.print(`job ${report.job_id} ${report.status}\nnext: skillbroker jobs ${report.job_id} --wait --out .\n`);
+  return 0;
+}
+
+function keyHeader(context: CommandContext): Readonly<Record<string, string>> {
+  const key = context.option("key");
+  return key === undefined ? {} : { "idempotency-key": key };
+}
 
 /** The job has run and is kept: whoever reads the failure must learn how to get at its files. */
 async function save(report: JobReport, client: ApiClient, directory: string): Promise<readonly SavedArtifact[]> {

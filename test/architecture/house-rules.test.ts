@@ -75,8 +75,12 @@ describe("packages", () => {
   });
   const Lock = z.object({ packages: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-  test("every version in package.json is exact", () => {
-    const manifest = Manifest.parse(JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")));
+  test("every version in package.json is exact, but for what another app brings: from the tested version on", () => {
+    const { peerDependencies = {}, ...manifest } = Manifest.parse(
+      JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")),
+    );
+    const tested = Object.keys(peerDependencies).map((name) => [name, `^${manifest.devDependencies?.[name]}`]);
+    expect(peerDependencies).toEqual(Object.fromEntries(tested));
     const versions = Object.values(manifest).flatMap((versions) => Object.entries(versions ?? {}));
     expect(versions.length).toBeGreaterThan(20);
     expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);

@@ -7,10 +7,11 @@ import type { HttpEvent } from "../../functions/aws/http/request.ts";
 import type { HttpResponse } from "../../functions/aws/http/response.ts";
 import type { FaultCode } from "../../functions/contract/fault.ts";
 import type { LimitsInput } from "../../functions/contract/limits.ts";
-import type { Log, ObjectStore, QueueMessage } from "../../functions/contract/ports.ts";
+import type { Log, ObjectStore, QueueMessage, ReceivedMessage } from "../../functions/contract/ports.ts";
 import type { AuthMode } from "../../functions/contract/settings.ts";
 import { readPinsFile } from "../../functions/repository/pins-file.ts";
 import { createApi } from "../../functions/wiring/create-api.ts";
+import { createWorker } from "../../functions/wiring/create-worker.ts";
 import { installProject } from "../../functions/wiring/install-project.ts";
 import { createFakeToolSource, type FakeToolSource } from "./fake-tool-source.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
@@ -32,12 +33,14 @@ export type EventInput = {
   readonly base64?: boolean;
   /** Undefined for a request that nobody signed. */
   readonly userArn?: string | undefined;
+  /** Claims of a token that the gateway verified; then nobody signed. */
+  readonly claims?: Readonly<Record<string, string>>;
 };
 
 export function httpEvent(input: EventInput): HttpEvent {
   const { method = "GET", path = "/", query, headers = {}, body, base64 = false } = input;
   const userArn = "userArn" in input ? input.userArn : ALICE;
-  const authorizer = userArn === undefined ? {} : { authorizer: { iam: { userArn } } };
+  const authorizer = input.claims === undefined ? toIam(userArn) : toJwt(input.claims);
   const context = {
     accountId: "111122223333",
     apiId: "api",
@@ -62,6 +65,15 @@ export function httpEvent(input: EventInput): HttpEvent {
     ...(query === undefined ? {} : { queryStringParameters: { ...query } }),
     ...(body === undefined ? {} : { body }),
   };
+}
+
+function toIam(userArn: string | undefined) {
+  return userArn === undefined ? {} : { authorizer: { iam: { userArn } } };
+}
+
+/** `scopes` is null unless the route wants some; nothing of ours reads it. */
+function toJwt(claims: Readonly<Record<string, string>>) {
+  return { authorizer: { jwt: { claims: { ...claims }, scopes: null } } };
 }
 
 /** A job posted as JSON; `text` in place of `job` for what is not JSON. */
@@ -98,6 +110,10 @@ export type TestService = {
   readonly toolSource: FakeToolSource;
   /** What was sent to the notifications queue. */
   readonly queued: readonly QueueMessage[];
+  /** What was sent to the jobs queue. */
+  readonly queuedJobs: readonly QueueMessage[];
+  /** Lets a worker take all that was sent to the jobs queue so far. */
+  readonly workOff: () => Promise<void>;
   /** The event goes through JSON, as the runtime delivers it, and so may be of any shape. */
   readonly send: (event: unknown) => Promise<HttpResponse>;
 };
@@ -128,24 +144,39 @@ export function createTestService(options: TestApiOptions = {}): TestService {
   });
   const toolSource = createFakeToolSource(installed.servers.map(({ name }) => name));
   const queued: QueueMessage[] = [];
-  const api = createApi({
+  const queuedJobs: QueueMessage[] = [];
+  const running = {
     installed,
     store: options.wrapStore?.(store) ?? store,
-    notifications: { send: async (message) => void queued.push(message) },
     toolSource,
     clock: clock.now,
-    randomBytes,
     log,
     limits: options.limits ?? {},
-    artifactDays: options.artifactDays ?? 7,
+    asyncJobSeconds: 300,
     maxListAgeMs: 24 * 3600_000,
+  };
+  const work = createWorker({ ...running, leaseMs: 360_000 });
+  const api = createApi({
+    ...running,
+    notifications: { send: async (message) => void queued.push(message) },
+    jobs: { send: async (message) => void queuedJobs.push(message) },
+    randomBytes,
+    artifactDays: options.artifactDays ?? 7,
     listTimeoutMs: 5_000,
     refreshTimeoutMs: 10_000,
     publishTimeoutMs: 5_000,
     listedAtOnce: 4,
   });
   const { auth = "iam", maxBodyBytes = 100_000 } = options;
-  const handler = createHttpHandler({ api, auth, maxBodyBytes, version: "0.0.0", log, clock: clock.now });
+  const handler = createHttpHandler({
+    api,
+    auth,
+    maxBodyBytes,
+    version: "0.0.0",
+    log,
+    clock: clock.now,
+    answerMs: 1_000,
+  });
   return {
     handler,
     store,
@@ -153,8 +184,18 @@ export function createTestService(options: TestApiOptions = {}): TestService {
     logged,
     toolSource,
     queued,
+    queuedJobs,
+    workOff: async () => {
+      const failed = await work(queuedJobs.splice(0).map(({ body }, index) => toReceived(body, `m${index + 1}`)));
+      expect([...failed]).toEqual([]);
+    },
     send: (event) => handler(JSON.parse(JSON.stringify(event)), lambdaContext()),
   };
+}
+
+/** As the queue hands it out for the first time. */
+export function toReceived(body: string, id: string): ReceivedMessage {
+  return { id, receipt: id, body, sentAt: NOON, firstReceivedAt: NOON, receiveCount: 1 };
 }
 
 export function jsonOf(response: HttpResponse): Record<string, unknown> {

@@ -2,6 +2,7 @@ import middy, { type MiddlewareObj } from "@middy/core";
 import type { Context } from "aws-lambda";
 import { Fault } from "../../contract/fault.ts";
 import type { Clock, Log } from "../../contract/ports.ts";
+import { callerOf } from "./caller.ts";
 import { OPERATIONS, type OperationContext } from "./operations.ts";
 import { type HttpEvent, methodOf, pathOf, requestIdOf } from "./request.ts";
 import { type HttpResponse, logLevelOf, toProblem, toResponse } from "./response.ts";
@@ -9,21 +10,38 @@ import { matchRoute } from "./router.ts";
 
 /** One onion for all HTTP routes: request id and log line outside, problem documents inside, the operation at the core. */
 
-export type HttpHandlerOptions = OperationContext & { readonly log: Log; readonly clock: Clock };
+export type HttpHandlerOptions = OperationContext & {
+  readonly log: Log;
+  readonly clock: Clock;
+  /** An answer is given so many ms before the function's time is over. */
+  readonly answerMs: number;
+};
 /** Never rejects: whatever the event is, there is an answer. */
 export type HttpHandler = (event: HttpEvent, context: Context) => Promise<HttpResponse>;
 
 const MAX_LOGGED_PATH = 200;
 
 export function createHttpHandler(options: HttpHandlerOptions): HttpHandler {
-  const onion = middy<HttpEvent, HttpResponse>()
+  const onion = middy<HttpEvent, HttpResponse>(inTime(options))
     .use(requestLog(options))
     .use(problemDocuments(options))
-    .handler((event) => dispatch(event, options));
+    .handler((event, context) => dispatch(event, requestIdOf(event, context), options));
   return async (given, context) => {
     const event = isObject(given) ? given : {};
     const response = await onion(event, context);
     return methodOf(event) === "HEAD" ? withoutBody(response) : response;
+  };
+}
+
+/** An answer of ours before Lambda ends the function: what was begun may still be done, or not. */
+function inTime({ answerMs }: HttpHandlerOptions) {
+  return {
+    timeoutEarlyInMillis: answerMs,
+    timeoutEarlyResponse: () => {
+      const message =
+        "the request took too long, and what it asked for may still be done; GET /v1/jobs lists the jobs that ended, and a job with `Prefer: respond-async` may take its time";
+      throw new Fault("REQUEST_TIMEOUT", message);
+    },
   };
 }
 
@@ -32,10 +50,13 @@ function isObject(value: unknown): boolean {
 }
 
 /** A refusal becomes a throw only here, at the edge, so that one middleware writes every problem document. */
-async function dispatch(event: HttpEvent, context: OperationContext): Promise<HttpResponse> {
+async function dispatch(event: HttpEvent, requestId: string, context: OperationContext): Promise<HttpResponse> {
   const match = matchRoute(methodOf(event), pathOf(event));
   if (!match.ok) throw match.fault;
-  const reply = await OPERATIONS[match.value.operation]({ event, params: match.value.params }, context);
+  const { operation, group, params } = match.value;
+  const caller = callerOf(event, context.auth, group);
+  if (!caller.ok) throw caller.fault;
+  const reply = await OPERATIONS[operation]({ event, params, caller: caller.value, requestId }, context);
   if (!reply.ok) throw reply.fault;
   return toResponse(reply.value);
 }

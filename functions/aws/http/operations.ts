@@ -2,12 +2,12 @@ import type * as z from "zod";
 import { JobListQuery, type OperationName, type SkillBrokerApi } from "../../contract/api.ts";
 import { ToolsQuery } from "../../contract/catalog.ts";
 import { Fault, type Outcome, refuse, succeed } from "../../contract/fault.ts";
-import { JobRequest } from "../../contract/job.ts";
+import { type JobReport, JobRequest } from "../../contract/job.ts";
 import { Notification } from "../../contract/notification.ts";
 import { RefreshRequest } from "../../contract/refresh.ts";
 import type { AuthMode } from "../../contract/settings.ts";
 import { toViolations } from "../../contract/violations.ts";
-import { type HttpEvent, hasBody, ownerOf, queryOf, readJsonBody, refuseIdempotencyKey } from "./request.ts";
+import { type HttpEvent, hasBody, idempotencyKeyOf, prefersAsync, queryOf, readJsonBody } from "./request.ts";
 import type { Reply } from "./response.ts";
 
 /** One function a route: HTTP on the left, a use case on the right. */
@@ -20,7 +20,13 @@ export type OperationContext = {
   readonly version: string;
 };
 
-export type Request = { readonly event: HttpEvent; readonly params: ReadonlyMap<string, string> };
+export type Request = {
+  readonly event: HttpEvent;
+  readonly params: ReadonlyMap<string, string>;
+  /** Id of the authenticated principal. */
+  readonly caller: string;
+  readonly requestId: string;
+};
 type Operation = (request: Request, context: OperationContext) => Promise<Outcome<Reply>>;
 
 export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
@@ -34,45 +40,39 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
     const skill = await api.getSkill(`${param(params, "namespace")}/${param(params, "name")}`);
     return skill.ok ? ok(skill.value) : skill;
   },
-  runJob: async ({ event }, { api, auth, maxBodyBytes }) => {
-    const owner = ownerOf(event, auth);
-    if (!owner.ok) return owner;
-    const unkeyed = refuseIdempotencyKey(event);
-    if (!unkeyed.ok) return unkeyed;
+  runJob: async ({ event, caller: owner, requestId }, { api, maxBodyBytes }) => {
+    const key = idempotencyKeyOf(event);
+    if (!key.ok) return key;
     const body = readJsonBody(event, { maxBytes: maxBodyBytes });
     if (!body.ok) return body;
     const request = parseAs(JobRequest, body.value, "the job");
     if (!request.ok) return request;
-    const report = await api.runJob(owner.value, request.value);
+    const submission = { owner, request: request.value, idempotencyKey: key.value, requestId };
+    if (prefersAsync(event)) return accepted(await api.queueJob(submission));
+    const report = await api.runJob(submission);
     return report.ok ? ok(report.value) : report;
   },
-  listJobs: async ({ event }, { api, auth }) => {
-    const owner = ownerOf(event, auth);
-    if (!owner.ok) return owner;
+  listJobs: async ({ event, caller }, { api }) => {
     const query = parseAs(JobListQuery, queryOf(event), "the query");
-    return query.ok ? ok(await api.listJobs(owner.value, query.value)) : query;
+    return query.ok ? ok(await api.listJobs(caller, query.value)) : query;
   },
-  getJob: async ({ event, params }, { api, auth }) => {
-    const owner = ownerOf(event, auth);
-    if (!owner.ok) return owner;
-    const report = await api.getJob(owner.value, param(params, "job_id"));
+  getJob: async ({ caller, params }, { api }) => {
+    const report = await api.getJob(caller, param(params, "job_id"));
     return report.ok ? ok(report.value) : report;
   },
-  getArtifact: async ({ event, params }, { api, auth }) => {
-    const owner = ownerOf(event, auth);
-    if (!owner.ok) return owner;
-    const link = await api.linkArtifact(owner.value, param(params, "job_id"), param(params, "artifact_id"));
+  cancelJob: async ({ caller, params }, { api }) => {
+    const report = await api.cancelJob(caller, param(params, "job_id"));
+    return report.ok ? ok(report.value) : report;
+  },
+  getArtifact: async ({ caller, params }, { api }) => {
+    const link = await api.linkArtifact(caller, param(params, "job_id"), param(params, "artifact_id"));
     return link.ok ? succeed({ status: 302, headers: { location: link.value.url } }) : link;
   },
-  deleteArtifact: async ({ event, params }, { api, auth }) => {
-    const owner = ownerOf(event, auth);
-    if (!owner.ok) return owner;
-    const deleted = await api.deleteArtifact(owner.value, param(params, "job_id"), param(params, "artifact_id"));
+  deleteArtifact: async ({ caller, params }, { api }) => {
+    const deleted = await api.deleteArtifact(caller, param(params, "job_id"), param(params, "artifact_id"));
     return deleted.ok ? succeed({ status: 204 }) : deleted;
   },
-  notify: async ({ event }, { api, auth, maxBodyBytes }) => {
-    const caller = ownerOf(event, auth);
-    if (!caller.ok) return caller;
+  notify: async ({ event }, { api, maxBodyBytes }) => {
     const body = readJsonBody(event, { maxBytes: maxBodyBytes });
     if (!body.ok) return body;
     const notification = parseAs(Notification, body.value, "the notification");
@@ -81,9 +81,7 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
     return queued.ok ? succeed({ status: 202, body: { queued: true, server: notification.value.server } }) : queued;
   },
   getLatestRefresh: async (_, { api }) => ok(await api.getLatestRefresh()),
-  refresh: async ({ event }, { api, auth, maxBodyBytes }) => {
-    const caller = ownerOf(event, auth);
-    if (!caller.ok) return caller;
+  refresh: async ({ event }, { api, maxBodyBytes }) => {
     const body = hasBody(event) ? readJsonBody(event, { maxBytes: maxBodyBytes }) : succeed({});
     if (!body.ok) return body;
     const request = parseAs(RefreshRequest, body.value, "the refresh");
@@ -97,6 +95,13 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
     return ok(toOpenApi(version));
   },
 };
+
+/** RFC 7240, 4.1; the report says how far the job is. */
+function accepted(report: Outcome<JobReport>): Outcome<Reply> {
+  if (!report.ok) return report;
+  const headers = { location: `/v1/jobs/${report.value.job_id}`, "preference-applied": "respond-async" };
+  return succeed({ status: 202, body: report.value, headers });
+}
 
 function ok(body: unknown): Outcome<Reply> {
   return succeed({ status: 200, body });

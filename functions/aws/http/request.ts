@@ -1,7 +1,6 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { type Outcome, refuse, succeed } from "../../contract/fault.ts";
-import { parseStrictJson, sha256Hex } from "../../contract/json.ts";
-import type { AuthMode } from "../../contract/settings.ts";
+import { parseStrictJson } from "../../contract/json.ts";
 import { decodeUtf8 } from "../../contract/text.ts";
 
 /** What an API Gateway event (payload 2.0) says, read with suspicion: a field may be absent, null or in any case. */
@@ -11,16 +10,16 @@ export type HttpEvent = Partial<APIGatewayProxyEventV2>;
 const MAX_BODY_DEPTH = 64;
 
 export function methodOf(event: HttpEvent): string {
-  return textAt(event, ["requestContext", "http", "method"]) ?? "GET";
+  return valueAt(event, ["requestContext", "http", "method"]) ?? "GET";
 }
 
 export function pathOf(event: HttpEvent): string {
-  return textAt(event, ["rawPath"]) ?? "/";
+  return valueAt(event, ["rawPath"]) ?? "/";
 }
 
 /** The gateway's id, else the invocation's; one that would not fit a header is passed over. */
 export function requestIdOf(event: HttpEvent, context: unknown): string {
-  const ids = [textAt(event, ["requestContext", "requestId"]), textAt(context, ["awsRequestId"])];
+  const ids = [valueAt(event, ["requestContext", "requestId"]), valueAt(context, ["awsRequestId"])];
   return ids.find((id) => id !== undefined && /^[\x21-\x7e]{1,128}$/.test(id)) ?? "unknown";
 }
 
@@ -76,14 +75,17 @@ function decodeBase64(body: string): Outcome<string> {
   return text === undefined ? refuse("REQUEST_INVALID", "the body is not valid UTF-8") : succeed(text);
 }
 
-/**
- * Refuses a request that counts on being run once. RFC 7240 lets a server ignore `Prefer`, and we do; a client that
- * sends `Idempotency-Key` relies on it when it retries, and ignoring the key would run its job twice.
- */
-export function refuseIdempotencyKey(event: HttpEvent): Outcome<null> {
-  if (headerOf(event, "idempotency-key") === undefined) return succeed(null);
-  const message = "Idempotency-Key is not supported: a retry runs the job again; leave the header out to accept that";
-  return refuse("REQUEST_INVALID", message);
+/** Undefined for none. Refused is what a client can hardly have meant, since a key that is passed over runs a job twice. */
+export function idempotencyKeyOf(event: HttpEvent): Outcome<string | undefined> {
+  const key = headerOf(event, "idempotency-key");
+  if (key === undefined || /^[\x20-\x7e]{1,255}$/.test(key)) return succeed(key);
+  return refuse("REQUEST_INVALID", "Idempotency-Key has 1 to 255 printable ASCII characters; a UUID is a good one");
+}
+
+/** RFC 7240, 4.1: `respond-async`, among other preferences or alone. */
+export function prefersAsync(event: HttpEvent): boolean {
+  const preferences = (headerOf(event, "prefer") ?? "").split(",").map((preference) => preference.split(";")[0]);
+  return preferences.some((preference) => preference?.trim().toLowerCase() === "respond-async");
 }
 
 /** Query parameters; API Gateway joins repeated ones with a comma, which then fits no schema. */
@@ -94,27 +96,8 @@ export function queryOf(event: HttpEvent): Readonly<Record<string, string>> {
   return Object.fromEntries(strings);
 }
 
-/**
- * The id of the authenticated principal: a digest, so that neither a key nor a record holds an account number or a
- * person's name. Refused when the gateway authenticated nobody, whatever the reason.
- */
-export function ownerOf(event: HttpEvent, auth: AuthMode): Outcome<string> {
-  if (auth === "none") return succeed(toOwnerId("none"));
-  const iam = ["requestContext", "authorizer", "iam"];
-  // Everybody in an identity pool shares one role and one session name: only the identity tells them apart.
-  const identity = textAt(event, [...iam, "cognitoIdentity", "identityId"]);
-  if (identity !== undefined && identity !== "") return succeed(toOwnerId(`cognito ${identity}`));
-  const userArn = textAt(event, [...iam, "userArn"]);
-  if (userArn !== undefined && userArn !== "") return succeed(toOwnerId(`iam ${userArn}`));
-  return refuse("ACCESS_DENIED", "the request carries no authenticated principal; sign it with AWS credentials");
-}
-
-function toOwnerId(principal: string): string {
-  return sha256Hex(principal).slice(0, 32);
-}
-
-/** Own properties only: a key that the event lacks must not be found on a prototype. */
-function textAt(value: unknown, keys: readonly string[]): string | undefined {
+/** Text at the end of a path of own properties: a key that the event lacks must not be found on a prototype. */
+export function valueAt(value: unknown, keys: readonly string[]): string | undefined {
   const found = keys.reduce<unknown>((current, key) => {
     if (typeof current !== "object" || current === null) return undefined;
     return Object.getOwnPropertyDescriptor(current, key)?.value;

@@ -1,17 +1,23 @@
 import { type OperationName, ROUTES } from "../../contract/api.ts";
 import { Fault, type Outcome, succeed } from "../../contract/fault.ts";
+import type { RouteGroup } from "../../contract/settings.ts";
 
 /**
  * Finds the operation for a method and a path. The path is matched here and not taken from the gateway's route key,
  * so that an unknown path gets our problem document and not the gateway's.
  */
 
-export type Match = { readonly operation: OperationName; readonly params: ReadonlyMap<string, string> };
+export type Match = {
+  readonly operation: OperationName;
+  readonly group: RouteGroup;
+  readonly params: ReadonlyMap<string, string>;
+};
 
-type Template = { readonly operation: OperationName; readonly method: string; readonly segments: readonly string[] };
+type Template = Omit<Match, "params"> & { readonly method: string; readonly segments: readonly string[] };
 
-const TEMPLATES: readonly Template[] = ROUTES.map(({ operation, method, path }) => ({
+const TEMPLATES: readonly Template[] = ROUTES.map(({ operation, group, method, path }) => ({
   operation,
+  group,
   method,
   segments: path.split("/"),
 }));
@@ -28,7 +34,10 @@ export function matchRoute(method: string, path: string): Outcome<Match> {
     return params === undefined ? [] : [{ template, params }];
   });
   const found = matching.find(({ template }) => template.method === wanted);
-  if (found !== undefined) return succeed({ operation: found.template.operation, params: found.params });
+  if (found !== undefined) {
+    const { template, params } = found;
+    return succeed({ operation: template.operation, group: template.group, params });
+  }
   if (matching.length === 0) {
     const fault = new Fault("ROUTE_NOT_FOUND", "nothing is at this path; GET /openapi.json lists what there is");
     return { ok: false, fault };

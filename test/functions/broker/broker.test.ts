@@ -49,6 +49,7 @@ function brokerOf(setting: Setting = {}) {
     checkArguments: createArgumentChecker(),
     clock: clock.now,
     createdAt: START,
+    startedAt: START,
   });
   const call = async (given: JsonObject = {}, ref = ECHO) => (await broker.call({ ref, arguments: given })).outcome;
   return { broker, call, ran, clock };

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type * as z from "zod";
-import { HttpEnv, NotifyEnv, parseEnv, ReconcileEnv, RefreshEnv } from "../../../functions/contract/env.ts";
+import {
+  DeadJobsEnv,
+  HttpEnv,
+  NotifyEnv,
+  parseEnv,
+  ReconcileEnv,
+  RefreshEnv,
+  WorkerEnv,
+} from "../../../functions/contract/env.ts";
 import { Fault } from "../../../functions/contract/fault.ts";
 import "../../kit/to-fail.ts";
 
@@ -15,12 +23,33 @@ const FUNCTIONS = {
       NOTIFICATIONS_QUEUE_URL: QUEUE,
       APPROVED_TOOLS: '["local"]',
       LIMITS: "{}",
-      AUTH: "iam",
+      AUTH: '"iam"',
+      JOBS_QUEUE_URL: QUEUE,
+      ASYNC_JOB_SECONDS: "300",
       ARTIFACT_DAYS: "7",
       MAX_LIST_AGE_SECONDS: "86400",
     },
-    parsed: { APPROVED_TOOLS: ["local"], LIMITS: {}, AUTH: "iam", ARTIFACT_DAYS: 7, MAX_LIST_AGE_SECONDS: 86_400 },
+    parsed: {
+      APPROVED_TOOLS: ["local"],
+      LIMITS: {},
+      AUTH: "iam",
+      ASYNC_JOB_SECONDS: 300,
+      ARTIFACT_DAYS: 7,
+      MAX_LIST_AGE_SECONDS: 86_400,
+    },
   },
+  worker: {
+    schema: WorkerEnv,
+    good: {
+      BUCKET_NAME: "bucket",
+      APPROVED_TOOLS: '["local"]',
+      LIMITS: "{}",
+      ASYNC_JOB_SECONDS: "300",
+      MAX_LIST_AGE_SECONDS: "86400",
+    },
+    parsed: { APPROVED_TOOLS: ["local"], LIMITS: {}, ASYNC_JOB_SECONDS: 300, MAX_LIST_AGE_SECONDS: 86_400 },
+  },
+  "dead-jobs": { schema: DeadJobsEnv, good: { BUCKET_NAME: "bucket" }, parsed: {} },
   notify: {
     schema: NotifyEnv,
     good: { BUCKET_NAME: "bucket", REFRESH_QUEUE_URL: QUEUE, DEBOUNCE_SECONDS: "0.5" },
@@ -83,7 +112,7 @@ describe.each(Object.entries(FUNCTIONS))("the environment of %s", (_, { schema, 
 });
 
 describe("an environment", () => {
-  const { http, refresh, reconcile } = FUNCTIONS;
+  const { http, worker, refresh, reconcile } = FUNCTIONS;
   const NOT_SECONDS = ["", " 1", "1 ", "1s", "+1", "-1", "1e1", "0x10", ".5", "01", "1.", "NaN", "Infinity", "1\n"];
 
   test.each([
@@ -94,13 +123,15 @@ describe("an environment", () => {
       http,
       ["", "[]", "null", '{"calls":1}', '{"max_calls":0}', '{"max_calls":1,"max_calls":2}', '{"__proto__":{}}'],
     ],
-    ["AUTH", http, ["", "open", "IAM", "iam "]],
+    ["AUTH", http, ["", "iam", '"open"', '"IAM"', '"iam "', "{}", '{"issuer":"x"}', "null"]],
     ["ARTIFACT_DAYS", http, ["", "0", "07", "-1", "1.5", "1e3", " 7", "seven", "10000", "7\n"]],
     [
       "NOTIFICATIONS_QUEUE_URL",
       http,
       ["", "queue", "arn:aws:sqs:eu-central-1:123456789012:queue", "file:///etc/queue"],
     ],
+    ["JOBS_QUEUE_URL", http, ["", "queue"]],
+    ["ASYNC_JOB_SECONDS", http, [...NOT_SECONDS, "0", "841", "1.5"]],
     ["MAX_LIST_AGE_SECONDS", http, [...NOT_SECONDS, "299", "300.5", "2592001"]],
     ["DEBOUNCE_SECONDS", refresh, [...NOT_SECONDS, "0", "0.09", "60.1"]],
     ["LONGEST_WAIT_SECONDS", refresh, [...NOT_SECONDS, "0.9", "900.1"]],
@@ -118,6 +149,7 @@ describe("an environment", () => {
     ["DEBOUNCE_SECONDS", refresh, [0.1, 0.1 + 0.2, 60]],
     ["LONGEST_WAIT_SECONDS", refresh, [1, 900]],
     ["MAX_LIST_AGE_SECONDS", refresh, [300, 2_592_000]],
+    ["ASYNC_JOB_SECONDS", worker, [1, 840]],
     ["RECONCILE_SECONDS", reconcile, [60, 86_400]],
     ["MAX_LIST_AGE_SECONDS", reconcile, [300, 2_592_000]],
   ] as const)("that has %s at its bounds is taken, exactly", (name, { schema, good }, values) => {

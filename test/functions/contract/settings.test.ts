@@ -15,6 +15,11 @@ describe("settings", () => {
         tools: [],
         skills: "skills",
         auth: "iam",
+        asyncJobSeconds: 300,
+        asyncJobsAtOnce: 10,
+        logDays: 30,
+        dataAtRemoval: "keep",
+        tags: {},
         artifactDays: 7,
         limits: {},
         mcp: "mcp.json",
@@ -39,6 +44,14 @@ describe("settings", () => {
       longestWaitSeconds: 30,
       reconcileSeconds: 60,
       maxListAgeSeconds: 3_600,
+      asyncJobSeconds: 60,
+      asyncJobsAtOnce: 2,
+      httpConcurrency: 20,
+      logDays: 365,
+      dataAtRemoval: "delete",
+      encryptionKeyArn: "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+      alarmTopicArn: "arn:aws:sns:eu-central-1:111122223333:on-call",
+      tags: { team: "platform" },
     };
     expect(parseSettings(written)).toEqual({ ok: true, value: written });
   });
@@ -154,4 +167,59 @@ test("a list may grow older than the time after which it is fetched anew, by a s
   const equal = parseSettings({ reconcileSeconds: 900, maxListAgeSeconds: 900 });
   expect(equal.ok ? [] : equal.fault.violations.map(({ path }) => path)).toEqual(["/maxListAgeSeconds"]);
   expect(parseSettings({ maxListAgeSeconds: 600 }).ok).toBe(false);
+});
+
+describe("authorisation by tokens", () => {
+  const JWT = { issuer: "https://id.acme.test/", audience: ["skills"] };
+
+  test("has a scope of its own for each group of routes, unless others are chosen", () => {
+    const parsed = parseSettings({ auth: { ...JWT, scopes: { run: "jobs:run" } } });
+    expect(parsed.ok && parsed.value.auth).toEqual({
+      ...JWT,
+      scopes: {
+        run: "jobs:run",
+        read: "skillbroker/read",
+        notify: "skillbroker/notify",
+        operate: "skillbroker/operate",
+      },
+    });
+  });
+
+  test.each([
+    ["an issuer that is no URL", { ...JWT, issuer: "id.acme.test" }, ["/auth/issuer"]],
+    ["an issuer whose keys could be changed on the way", { ...JWT, issuer: "http://id.acme.test" }, ["/auth/issuer"]],
+    ["no audience", { ...JWT, audience: [] }, ["/auth/audience"]],
+    ["nothing but braces", {}, ["/auth/audience", "/auth/issuer"]],
+    ["a scope of two words", { ...JWT, scopes: { read: "a b" } }, ["/auth/scopes/read"]],
+    ["a group that there is not", { ...JWT, scopes: { write: "w" } }, ["/auth/scopes/write"]],
+    ["a field that there is not", { ...JWT, aud: "x" }, ["/auth/aud"]],
+    ["a list", [JWT], ["/auth"]],
+    ["nothing", null, ["/auth"]],
+    ["another word", "jwt", ["/auth"]],
+  ])("with %s is refused by that path", (_, auth, paths) => {
+    expect(violationsOf({ auth }).toSorted()).toEqual(paths);
+  });
+});
+
+describe("settings of a deployment", () => {
+  test.each([
+    ["asyncJobSeconds", [1, 840], [0, 841, 1.5]],
+    ["asyncJobsAtOnce", [2, 1_000], [1, 1_001]],
+    ["httpConcurrency", [1, 10_000], [0, 10_001]],
+    ["logDays", [1, 3_653], [0, 2, 31, 3_654]],
+    ["dataAtRemoval", ["keep", "delete"], ["destroy", "", true]],
+    ["encryptionKeyArn", [], ["alias/mine", "arn:aws:kms:eu-central-1:111122223333:alias/mine"]],
+    ["alarmTopicArn", [], ["on-call", "arn:aws:sqs:eu-central-1:111122223333:on-call"]],
+    ["tags", [{}, { team: "" }], [{ "": "x" }, { team: 1 }, ["team"], { ["k".repeat(129)]: "v" }]],
+  ])("%s is taken at its bounds and refused beyond", (name, good, bad) => {
+    for (const value of good) expect([value, violationsOf({ [name]: value })]).toEqual([value, []]);
+    for (const value of bad) {
+      const paths = violationsOf({ [name]: value });
+      expect([value, paths.length > 0, paths.every((path) => path.startsWith(`/${name}`))]).toEqual([
+        value,
+        true,
+        true,
+      ]);
+    }
+  });
 });

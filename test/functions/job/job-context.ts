@@ -16,6 +16,9 @@ export const OWNER = "owner-1";
 export const START = Date.UTC(2026, 10, 30, 7);
 export const ARTIFACT_DAYS = 7;
 
+/** How long a job of these tests holds its key, or a worker its job. */
+export const LEASE_MS = 30_000;
+
 const ALL = ["local", "status_update@1", "meeting_minutes@1", "calendar_event@1"];
 
 export type JobWorld = {
@@ -29,7 +32,7 @@ export type JobWorld = {
   }[];
   readonly keys: () => Promise<readonly string[]>;
   /** The outcome of a job as a caller would write it. */
-  readonly run: (request: unknown, owner?: string) => ReturnType<typeof runJob>;
+  readonly run: (request: unknown, owner?: string, idempotencyKey?: string) => ReturnType<typeof runJob>;
   /** The record of a job that is expected to run. */
   readonly record: (request: unknown, owner?: string) => Promise<JobRecord>;
 };
@@ -49,12 +52,14 @@ export function jobWorld(
     openSession: () => createFakeToolSource([]).openSession(),
     checkArguments: createArgumentChecker(),
     limits: DEFAULT_LIMITS,
+    leaseMs: LEASE_MS,
     clock: clock.now,
     randomBytes,
     log: (level, _, fields) => logged.push({ level, fields }),
     ...changes,
   };
-  const run = (request: unknown, owner = OWNER) => runJob(owner, JobRequest.parse(request), context);
+  const run = (request: unknown, owner = OWNER, idempotencyKey?: string) =>
+    runJob({ owner, request: JobRequest.parse(request), idempotencyKey, requestId: "request-1" }, context);
   return {
     context,
     reporting: { store: context.store, clock: clock.now, artifactDays: ARTIFACT_DAYS },

@@ -355,14 +355,19 @@ describe("trouble", () => {
     const job = await world.record({ calls: [planCall(), pdfCall()] });
     expect(job.results[0]).toMatchObject({ ok: false, error: { code: "DEFECT" } });
     expect(JSON.stringify(job)).not.toContain("secret");
-    expect(world.logged).toMatchObject([
+    expect(world.logged.filter(({ level }) => level !== "info")).toMatchObject([
       { level: "error", fields: { job_id: job.job_id, call_id: "c1", code: "DEFECT", cause } },
     ]);
   });
 
-  test("of the caller's is not logged", async () => {
+  test("of the caller's is logged by its code alone: its words are for the caller", async () => {
     const world = jobWorld();
-    await world.record({ calls: [planCall(), pdfCall(" ")] });
-    expect(world.logged).toEqual([]);
+    const { job_id } = await world.record({ calls: [planCall(), pdfCall(" ")] });
+    const call = { job_id, duration_ms: 0 };
+    expect(world.logged).toEqual([
+      { level: "info", fields: { ...call, call_id: "c1", ref: "make_plan@1" } },
+      { level: "info", fields: { ...call, call_id: "c2", ref: "create_pdf@1", code: "TOOL_INPUT_INVALID" } },
+      { level: "info", fields: expect.objectContaining({ job_id, status: "partial", calls: 2, artifacts: 1 }) },
+    ]);
   });
 });

@@ -61,7 +61,22 @@ describe("jobs", () => {
     expect((await runCli(["jobs", job_id, "--endpoint", url], { cwd })).code).toBe(0);
   });
 
+  test.each(["--wait", "--cancel", "--out"])("does not take %s for the list", async (word) => {
+    const ran = await runCli(["jobs", word, ...(word === "--out" ? ["x"] : [])], { cwd: temporaryProject() });
+    expect(ran).toMatchObject({ code: 2, out: "" });
+    expect(ran.err).toContain("give its id");
+  });
+
+  test("does not cancel what has ended", async () => {
+    const cwd = temporaryProject();
+    const { job_id } = await ranJob(cwd);
+    const ran = await runCli(["jobs", job_id, "--cancel"], { cwd });
+    expect(ran).toMatchObject({ code: 1, out: "" });
+    expect(ran.err).toContain("(JOB_FINISHED)");
+  });
+
   test.each([
+    [["jobs", "zzz", "--cancel"], "JOB_NOT_FOUND"],
     [["jobs", "zzz"], "JOB_NOT_FOUND"],
     [["jobs", "../../health"], "JOB_NOT_FOUND"],
     [["jobs", "--limit", "0"], "REQUEST_INVALID"],

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { orThrow } from "../../../functions/contract/fault.ts";
 import { parseSettings } from "../../../functions/contract/settings.ts";
-import { openLocalQueues } from "../../../local/refresh-path.ts";
+import { openLocalQueues } from "../../../local/queues.ts";
 import { runCli } from "../../kit/command-line.ts";
 import { projectWithServers } from "./mcp-project.ts";
 

@@ -230,6 +230,25 @@ test("any event gets an answer below 500 that is JSON or a problem document and 
   );
 });
 
+describe("a request that takes too long", () => {
+  test("is answered by us before the function's time is over", async () => {
+    const never = new Promise<never>(() => undefined);
+    const service = createTestService({
+      wrapStore: (store) => ({ ...store, getUnless: () => never, get: () => never }),
+    });
+    const context = { ...lambdaContext(), getRemainingTimeInMillis: () => 1_050 };
+    const response = await service.handler(httpEvent({ path: "/v1/jobs/7ybqaby9kz9yvhyj833nfcx86s" }), context);
+    const problem = expectProblem(response, 504, "REQUEST_TIMEOUT");
+    expect(problem.detail).toContain("respond-async");
+  });
+
+  test("and one that does not leaves no timer behind, which Lambda would freeze", async () => {
+    const before = process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    await createTestService().send(httpEvent({ path: "/v1/tools" }));
+    expect(process.getActiveResourcesInfo().filter((name) => name === "Timeout").length).toBe(before);
+  });
+});
+
 describe("a defect", () => {
   const SECRET = "AKIASECRET at /var/task/functions/http.lambda.js";
 
@@ -244,6 +263,8 @@ describe("a defect", () => {
       listSkills: fail,
       getSkill: fail,
       runJob: fail,
+      queueJob: fail,
+      cancelJob: fail,
       listJobs: fail,
       getJob: async () => fail(),
       linkArtifact: fail,
@@ -258,6 +279,7 @@ describe("a defect", () => {
       maxBodyBytes: 1_000,
       version: "0",
       clock: () => 0,
+      answerMs: 1_000,
       log: (level, message, fields = {}) => logged.push({ level, message, fields: { ...fields } }),
     });
     return { handler, logged };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HttpEvent } from "../../../../functions/aws/http/request.ts";
+import { ROUTES } from "../../../../functions/contract/api.ts";
 import { JobReport } from "../../../../functions/contract/job.ts";
 import {
   ALICE,
@@ -121,25 +122,95 @@ describe("what a job may ask for", () => {
 });
 
 describe("retries", () => {
-  test("a key that promises one run is refused, because none is kept", async () => {
+  const keyed = (key: string, job: unknown = { calls: [PDF] }, more = {}) =>
+    jobEvent(job, { headers: { "idempotency-key": key, ...more } });
+
+  test("with one key get the first answer with a fresh link, and make no second job", async () => {
     const service = createTestService();
-    for (const name of ["idempotency-key", "Idempotency-Key"]) {
-      const problem = expectProblem(
-        await service.send(jobEvent({ calls: [PDF] }, { headers: { [name]: "k1" } })),
-        400,
-        "REQUEST_INVALID",
-      );
-      expect(problem.detail).toContain("Idempotency-Key");
-    }
-    expect(jsonOf(await service.send(httpEvent({ path: "/v1/jobs" })))).toEqual({ jobs: [] });
+    const first = JobReport.parse(jsonOf(await service.send(keyed("k1"))));
+    service.clock.advance(60_000);
+    const second = JobReport.parse(jsonOf(await service.send(keyed("k1"))));
+    expect(second.artifacts[0]?.expires_at).not.toBe(first.artifacts[0]?.expires_at);
+    const lasting = ({ artifacts, ...report }: JobReport) => ({
+      ...report,
+      files: artifacts.map(({ sha256 }) => sha256),
+    });
+    expect(lasting(second)).toEqual(lasting(first));
+    expect(jsonOf(await service.send(httpEvent({ path: "/v1/jobs" }))).jobs).toHaveLength(1);
   });
 
-  test("a preference may be ignored: the answer is the report, and says nothing of a preference", async () => {
-    const response = await createTestService().send(
-      jobEvent({ calls: [PDF] }, { headers: { prefer: "respond-async" } }),
-    );
-    expect(response.statusCode).toBe(200);
-    expect(response.headers).not.toHaveProperty("preference-applied");
+  test("with one key and another job are refused, and by another owner they are no retries", async () => {
+    const service = createTestService();
+    const { job_id } = jsonOf(await service.send(keyed("k1")));
+    expectProblem(await service.send(keyed("k1", { calls: [PDF, PDF] })), 422, "IDEMPOTENCY_MISMATCH");
+    const headers = { "idempotency-key": "k1" };
+    const foreign = await service.send(jobEvent({ calls: [PDF, PDF] }, { headers, userArn: BOB }));
+    expect(foreign.statusCode).toBe(200);
+    expect(jsonOf(foreign).job_id).not.toBe(job_id);
+  });
+
+  test.each(["", "x".repeat(256), "k\u00e9y", "a\tb"])(
+    "with the key %j are refused, since it may not mean what it says",
+    async (key) => {
+      const problem = expectProblem(await createTestService().send(keyed(key)), 400, "REQUEST_INVALID");
+      expect(problem.detail).toContain("Idempotency-Key");
+    },
+  );
+
+  test.each(["k", "x".repeat(255), '"5f0c3a52-2f0c-4f43-9d3a-0a6f6c1c6e11"'])("take %j for a key", async (key) => {
+    expect((await createTestService().send(keyed(key))).statusCode).toBe(200);
+  });
+});
+
+describe("a job that nobody waits for", () => {
+  const ASYNC = { headers: { prefer: "respond-async" } };
+
+  test("is accepted with the place of its report, which follows it to its end", async () => {
+    const service = createTestService();
+    const response = await service.send(jobEvent({ calls: [PDF] }, ASYNC));
+    expect(response.statusCode).toBe(202);
+    const { job_id, status } = JobReport.parse(jsonOf(response));
+    const path = `/v1/jobs/${job_id}`;
+    expect(response.headers).toMatchObject({ location: path, "preference-applied": "respond-async" });
+    expect(status).toBe("queued");
+    await service.workOff();
+    const report = JobReport.parse(jsonOf(await service.send(httpEvent({ path }))));
+    expect(report).toMatchObject({ status: "succeeded", artifacts: [{ name: "Minutes.pdf" }] });
+    expect((await service.send(httpEvent({ path: `${path}/artifacts/a1` }))).statusCode).toBe(302);
+    expect(jsonOf(await service.send(httpEvent({ path: "/v1/jobs" }))).jobs).toMatchObject([{ status: "succeeded" }]);
+  });
+
+  test.each([
+    ["respond-async", 202],
+    ["Respond-Async", 202],
+    ["wait=10, respond-async", 202],
+    ["respond-async; foo=bar,handling=lenient", 202],
+    ["wait=10", 200],
+    ["respond-asynchronously", 200],
+    ["", 200],
+  ])("is asked for by Prefer: %s", async (prefer, status) => {
+    const response = await createTestService().send(jobEvent({ calls: [PDF] }, { headers: { prefer } }));
+    expect(response.statusCode).toBe(status);
+    if (status === 200) expect(response.headers).not.toHaveProperty("preference-applied");
+  });
+
+  test("can be cancelled until it has ended", async () => {
+    const service = createTestService();
+    const { job_id } = jsonOf(await service.send(jobEvent({ calls: [PDF] }, ASYNC)));
+    const path = `/v1/jobs/${job_id}`;
+    const cancelled = await service.send(httpEvent({ method: "DELETE", path }));
+    expect(cancelled.statusCode).toBe(200);
+    expect(jsonOf(cancelled)).toMatchObject({ status: "failed", error: { code: "JOB_CANCELLED" } });
+    await service.workOff();
+    expect(jsonOf(await service.send(httpEvent({ path })))).toMatchObject({ status: "failed", artifacts: [] });
+    const { jobPath, service: other } = await ranJob();
+    expectProblem(await other.send(httpEvent({ method: "DELETE", path: jobPath })), 409, "JOB_FINISHED");
+  });
+
+  test("is refused at once where it would be refused later", async () => {
+    const service = createTestService();
+    expectProblem(await service.send(jobEvent({ calls: [{ tool: "data_table@1" }] }, ASYNC)), 403, "TOOL_NOT_APPROVED");
+    expect(service.queuedJobs).toEqual([]);
   });
 });
 
@@ -183,6 +254,7 @@ describe("owners", () => {
     for (const [method, suffix] of [
       ["GET", ""],
       ["HEAD", ""],
+      ["DELETE", ""],
       ["GET", "/artifacts/a1"],
       ["DELETE", "/artifacts/a1"],
     ] as const) {
@@ -217,6 +289,7 @@ describe("owners", () => {
       httpEvent({ path: "/v1/jobs/x", userArn }),
       httpEvent({ path: "/v1/jobs/x/artifacts/a1", userArn }),
       httpEvent({ method: "DELETE", path: "/v1/jobs/x/artifacts/a1", userArn }),
+      ...ROUTES.map(({ method, path }) => httpEvent({ method, path: path.replaceAll(/[{}]/g, ""), userArn })),
     ];
     for (const event of events) expectProblem(await service.send(event), 403, "ACCESS_DENIED");
   });

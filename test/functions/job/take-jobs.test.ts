@@ -1,0 +1,216 @@
+import { describe, expect, test } from "vitest";
+import { Fault, succeed } from "../../../functions/contract/fault.ts";
+import type { HandlerRunner } from "../../../functions/contract/ports.ts";
+import { reportJob } from "../../../functions/job/report-job.ts";
+import "../../kit/to-fail.ts";
+import { asyncWorld, lentWorld, OWNER_ID, queued } from "./async-world.ts";
+import { dyingStore } from "./dying-store.ts";
+import { LEASE_MS, pdfCall, planCall } from "./job-context.ts";
+
+const JOB = { calls: [planCall(), pdfCall()] };
+
+/** A runner whose calls wait for the test; `begun` counts them. */
+function heldRunner() {
+  const waiting: (() => void)[] = [];
+  let begun = 0;
+  const runner: HandlerRunner = {
+    interrupts: true,
+    run: async () => {
+      begun += 1;
+      await new Promise<void>((done) => waiting.push(done));
+      return succeed({ done: true });
+    },
+  };
+  return { runner, begun: () => begun, letGo: () => waiting.shift()?.() };
+}
+
+describe("a job that is taken", () => {
+  test("ends as it would have ended with its caller waiting, and what it was asked to do is removed", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    world.clock.advance(3_600_000);
+    expect(await world.take(body)).toBeUndefined();
+    const kept = await world.recordOf(record.job_id);
+    expect(kept).toMatchObject({ status: "succeeded", created_at: record.created_at, attempts: 1 });
+    expect(kept).not.toHaveProperty("lease_until");
+    expect(kept?.artifacts).toHaveLength(2);
+    expect((await world.keys()).filter((key) => key.startsWith("requests/"))).toEqual([]);
+    const report = await reportJob(OWNER_ID, record.job_id, world.reporting);
+    expect(report.ok && report.value.artifacts[0]?.url).toContain("http");
+  });
+
+  test("has its time from when it begins, however long it waited", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, { ...JOB, limits: { job_timeout_ms: 1_000 } });
+    world.clock.advance(24 * 3600_000);
+    expect(await world.take(body)).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toMatchObject({ status: "succeeded", usage: { duration_ms: 0 } });
+  });
+
+  test("whose every input is refused is failed, with each call's own reason", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, { calls: [pdfCall("x", { filename: 7 })] });
+    expect(await world.take(body)).toBeUndefined();
+    const kept = await world.recordOf(record.job_id);
+    expect(kept).toMatchObject({ status: "failed", results: [{ ok: false, error: { code: "TOOL_INPUT_INVALID" } }] });
+  });
+
+  test("whose tool is no longer approved when it begins is failed with that reason", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    const { catalog } = asyncWorld({}).context;
+    const narrower = { ...catalog, policy: { ...catalog.policy, approved: new Set<never>() } };
+    expect(await world.take(body, { catalog: narrower })).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toMatchObject({
+      status: "failed",
+      error: { code: "TOOL_NOT_APPROVED" },
+    });
+  });
+
+  test("twice by the same message runs once", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    await world.take(body);
+    const kept = await world.recordOf(record.job_id);
+    world.clock.advance(1_000);
+    expect(await world.take(body)).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toEqual(kept);
+  });
+
+  test("while another worker has it comes again later, and runs once", async () => {
+    const { runner, begun, letGo } = heldRunner();
+    const world = asyncWorld({ runner });
+    const { record, body } = await queued(world, { calls: [planCall()] });
+    const first = world.take(body);
+    await expect.poll(begun).toBe(1);
+    expect(await world.take(body)).toFail("IDEMPOTENCY_IN_PROGRESS");
+    letGo();
+    expect(await first).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toMatchObject({ status: "succeeded", attempts: 1 });
+    expect(await world.take(body)).toBeUndefined();
+    expect(begun()).toBe(1);
+  });
+});
+
+describe("a worker that is killed", () => {
+  test.each([false, true])("at any step, done (%s) or not, leaves a job that another one ends", async (done) => {
+    for (let at = 1; ; at += 1) {
+      const world = asyncWorld();
+      const { record, body } = await queued(world, JOB);
+      const dying = dyingStore(world.store, at, { done });
+      const failed = await world.take(body, { store: dying.store });
+      // Dead is dead: what a killed worker would have said after it is not heard.
+      const ended = !dying.isDead() && failed === undefined;
+      world.clock.advance(LEASE_MS + 1);
+      expect([at, await world.take(body)]).toEqual([at, undefined]);
+      const kept = await world.recordOf(record.job_id);
+      expect([at, kept?.status, kept?.error]).toEqual([at, "succeeded", undefined]);
+      const files = (await world.keys()).filter((key) => key.startsWith("artifacts/"));
+      expect([at, files]).toEqual([at, kept?.artifacts.map(({ key }) => key)]);
+      if (ended) {
+        expect(at).toBeGreaterThan(6);
+        return;
+      }
+    }
+  });
+
+  test("keeps others away until its lease is over and not longer", async () => {
+    const world = asyncWorld();
+    const { body } = await queued(world, JOB);
+    await world.take(body, { store: dyingStore(world.store, 3, { done: false }).store });
+    world.clock.advance(LEASE_MS - 1);
+    expect(await world.take(body)).toFail("IDEMPOTENCY_IN_PROGRESS");
+    world.clock.advance(1);
+    expect(await world.take(body)).toBeUndefined();
+  });
+
+  test("and that only met a store that was down lets the next one have it at once", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    const down = {
+      ...world.store,
+      get: async (key: string, limits: { maxBytes: number }) =>
+        key.startsWith("requests/") ? Promise.reject(new Error("down")) : world.store.get(key, limits),
+    };
+    expect(await world.take(body, { store: down })).toFail("DEFECT");
+    expect(await world.take(body)).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toMatchObject({ status: "succeeded", attempts: 2 });
+  });
+
+  test("while it called a server's tool leaves a failed job: nobody calls that tool a second time", async () => {
+    const { job, calls, changes } = await lentWorld();
+    const world = asyncWorld(changes);
+    const { record, body } = await queued(world, job);
+    // Dies when it wants to keep what came of the call.
+    await world.take(body, { store: dyingStore(world.store, 4, { done: false }).store });
+    expect(calls()).toBe(1);
+    world.clock.advance(LEASE_MS + 1);
+    expect(await world.take(body)).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toMatchObject({ status: "failed", error: { code: "JOB_INTERRUPTED" } });
+    expect(calls()).toBe(1);
+  });
+});
+
+describe("a job that is cancelled while it runs", () => {
+  test("begins no further call, and what was made is kept nowhere", async () => {
+    const { runner, begun, letGo } = heldRunner();
+    const world = asyncWorld({ runner });
+    const { record, body } = await queued(world, { calls: [planCall(), planCall(), planCall()] });
+    const working = world.take(body);
+    await expect.poll(begun).toBe(1);
+    const cancelled = await world.cancel(record.job_id);
+    expect(cancelled.ok && cancelled.value).toMatchObject({ status: "failed", error: { code: "JOB_CANCELLED" } });
+    letGo();
+    expect(await working).toBeUndefined();
+    expect(begun()).toBe(1);
+    expect(await world.recordOf(record.job_id)).toMatchObject({ status: "failed", error: { code: "JOB_CANCELLED" } });
+  });
+
+  test("in its last call stays cancelled, and its files are removed", async () => {
+    let cancel = async () => {};
+    const world = asyncWorld({}, (store) => ({
+      ...store,
+      put: async (request) => {
+        const put = await store.put(request);
+        if (request.key.startsWith("artifacts/")) await cancel();
+        return put;
+      },
+    }));
+    const { record, body } = await queued(world, JOB);
+    cancel = async () => {
+      cancel = async () => {};
+      await world.cancel(record.job_id);
+    };
+    expect(await world.take(body, { store: world.context.store })).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toMatchObject({ status: "failed", error: { code: "JOB_CANCELLED" } });
+    expect((await world.keys()).filter((key) => !key.startsWith("jobs/"))).toEqual([]);
+  });
+});
+
+describe("a message", () => {
+  test.each([
+    "",
+    "{",
+    "[]",
+    '{"job_id":"x"}',
+    '{"owner":"../x","job_id":"y"}',
+    `{"owner":"${OWNER_ID}","job_id":"y","more":1}`,
+  ])("that names no job fails, and is not believed: %s", async (body) => {
+    expect(await asyncWorld().take(body)).toBeInstanceOf(Fault);
+  });
+
+  test("of a job that is not there is done with", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    await world.store.delete(`jobs/${OWNER_ID}/${record.job_id}.json`);
+    expect(await world.take(body)).toBeUndefined();
+  });
+
+  test("of a job whose request is gone ends the job with a reason", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    await world.store.delete(`requests/${OWNER_ID}/${record.job_id}.json`);
+    expect(await world.take(body)).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toMatchObject({ status: "failed", error: { code: "DEFECT" } });
+  });
+});
