@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { buildSync } from "esbuild";
-import { BUNDLING, bundleFunctions } from "../cdk/bundle.ts";
+import { BUNDLING, buildFunctions } from "../cdk/build-functions.ts";
+import { placeProject } from "../cdk/bundle.ts";
 import { toEnvironments } from "../cdk/deploy-settings.ts";
 import { NO_SERVERS } from "../cdk/mcp-servers.ts";
 import { verifySkills } from "../cdk/verified-skills.ts";
@@ -47,9 +48,10 @@ function writeEmpty(): string {
 }
 
 async function bundleWhole(): Promise<string> {
-  const skills = verifySkills({ root: resolve(root, "skills") });
-  const options = { root, skills, servers: NO_SERVERS, directory: join(directory, "whole") };
-  const { http } = await bundleFunctions(options);
+  const skills = verifySkills({ roots: [resolve(root, "skills")] });
+  const code = join(directory, "code");
+  await buildFunctions({ root, directory: code });
+  const { http } = placeProject({ code, skills, servers: NO_SERVERS, directory: join(directory, "whole") });
   return join(http.directory, "index.mjs");
 }
 
@@ -80,6 +82,7 @@ function startMs(path: string): number {
   const env = {
     ...toEnvironments(settings).http,
     BUCKET_NAME: "bench",
+    JOBS_QUEUE_URL: "https://sqs.eu-central-1.amazonaws.com/123456789012/jobs",
     NOTIFICATIONS_QUEUE_URL: "https://sqs.eu-central-1.amazonaws.com/123456789012/bench",
     AWS_REGION: "eu-central-1",
   };

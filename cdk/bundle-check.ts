@@ -3,11 +3,21 @@ import type { EntryPoint } from "./entry-points.ts";
 
 /** What must not be deployed, found in esbuild's account of a bundle rather than by running it. */
 
-/** Modules that the bundler makes up, by what imports of them are called in the sources. */
-export const PINS_MODULE = { namespace: "approved-pins", name: "pins.json" } as const;
-export const SERVERS_MODULE = { namespace: "declared-servers", name: "mcp.json" } as const;
+/** Modules that are left out of the code, as a project decides what is in them. */
+export const PINS_MODULE = "pins.json";
+export const SERVERS_MODULE = "mcp.json";
 
-type MadeUpModule = typeof PINS_MODULE | typeof SERVERS_MODULE;
+type LeftOutModule = typeof PINS_MODULE | typeof SERVERS_MODULE;
+
+/** By what the code of a function imports such a module. */
+export function toOutputPath(module: LeftOutModule): string {
+  return `./${module}`;
+}
+
+/** Whether the function has the declared servers beside its code: one that only looks after failed jobs asks none. */
+export function readsServers({ source }: EntryPoint): boolean {
+  return source !== "functions/dead-jobs.lambda.ts";
+}
 
 /** What is wrong with the bundle of an entry point, one line each. */
 export function findBundleProblems(metafile: Metafile, entry: EntryPoint): readonly string[] {
@@ -19,7 +29,7 @@ export function findBundleProblems(metafile: Metafile, entry: EntryPoint): reado
         "of our own, and that module dynamically",
     ),
     ...findMisplacedModule(metafile, PINS_MODULE, { entry, wanted: entry.loadsSkills }),
-    ...findMisplacedModule(metafile, SERVERS_MODULE, { entry, wanted: true }),
+    ...findMisplacedModule(metafile, SERVERS_MODULE, { entry, wanted: readsServers(entry) }),
     ...findMisplacedPackages(metafile, entry),
   ];
 }
@@ -30,16 +40,11 @@ const FOREIGN_PACKAGE =
 
 /** Inputs that are neither sources of the functions nor libraries that run in them, by path from the root. */
 function findForeignInputs({ inputs }: Metafile): readonly string[] {
-  const madeUp = new Set([PINS_MODULE, SERVERS_MODULE].map(toInput));
   return Object.keys(inputs).filter((input) => {
     const packageName = packageOf(input);
     if (packageName !== undefined) return FOREIGN_PACKAGE.test(packageName);
-    return !madeUp.has(input) && !input.startsWith("functions/") && !input.startsWith("(disabled):");
+    return !input.startsWith("functions/") && !input.startsWith("(disabled):");
   });
-}
-
-function toInput({ namespace, name }: MadeUpModule): string {
-  return `${namespace}:${name}`;
 }
 
 function packageOf(input: string): string | undefined {
@@ -55,11 +60,14 @@ function findNamelessImports({ inputs, outputs }: Metafile): readonly string[] {
 
 function findMisplacedModule(
   { inputs }: Metafile,
-  module: MadeUpModule,
+  module: LeftOutModule,
   { entry, wanted }: { readonly entry: EntryPoint; readonly wanted: boolean },
 ): readonly string[] {
-  if (toInput(module) in inputs === wanted) return [];
-  return [`${entry.source} ${wanted ? "does not import" : "imports"} ${module.name}`];
+  const all = Object.values(inputs).flatMap(({ imports }) => imports);
+  const imports = all.filter(({ path, external }) => external === true && path === toOutputPath(module));
+  if (imports.length > 0 !== wanted) return [`${entry.source} ${wanted ? "does not import" : "imports"} ${module}`];
+  const untold = imports.filter((each) => each.with?.type !== "json");
+  return untold.map(() => `${entry.source} imports ${module} without its type, so that Node would refuse it`);
 }
 
 function findMisplacedPackages(metafile: Metafile, entry: EntryPoint): readonly string[] {

@@ -1,7 +1,8 @@
 import { loadPolicy } from "../functions/broker/operator-policy.ts";
-import { HttpEnv, NotifyEnv, ReconcileEnv, RefreshEnv } from "../functions/contract/env.ts";
+import { DeadJobsEnv, HttpEnv, NotifyEnv, ReconcileEnv, RefreshEnv, WorkerEnv } from "../functions/contract/env.ts";
 import { Fault, type Outcome, refuse, type Violation } from "../functions/contract/fault.ts";
 import { LimitsInput, operatorLimits } from "../functions/contract/limits.ts";
+import { parseMcpToolName } from "../functions/contract/offered-tool.ts";
 import { OperatorSettings, parseSettings } from "../functions/contract/settings.ts";
 import { MAX_JOB_TIMEOUT_MS } from "./timeouts.ts";
 
@@ -10,13 +11,28 @@ import { MAX_JOB_TIMEOUT_MS } from "./timeouts.ts";
 /** Lambda takes 4 KiB for all names and values together. */
 const MAX_ENVIRONMENT_BYTES = 4096;
 /** Bytes at most of what is known only while deploying: the name of a bucket, the addresses of queues. */
-const PLACES = { BUCKET_NAME: 63, NOTIFICATIONS_QUEUE_URL: 160, REFRESH_QUEUE_URL: 160 } as const;
+const PLACES = { BUCKET_NAME: 63, JOBS_QUEUE_URL: 160, NOTIFICATIONS_QUEUE_URL: 160, REFRESH_QUEUE_URL: 160 } as const;
 
-/** Every mistake together, in the message as a list and in the violations by JSON Pointer. */
-export function parseDeploySettings(context: Readonly<Record<string, unknown>>): Outcome<OperatorSettings> {
+/** What there is to approve. */
+export type Approvable = {
+  /** What can be called beside tools of MCP servers. */
+  readonly refs: readonly string[];
+  /** Names of the declared MCP servers; what they lend is known only when they are asked. */
+  readonly servers: readonly string[];
+};
+
+/**
+ * Every mistake together, in the message as a list and in the violations by JSON Pointer. An approval of what is not
+ * there is one; without `approvable`, approvals are only read.
+ */
+export function parseDeploySettings(
+  context: Readonly<Record<string, unknown>>,
+  approvable?: Approvable,
+): Outcome<OperatorSettings> {
   const parsed = parseSettings(context);
   const read = parsed.ok ? [] : parsed.fault.violations;
-  const violations = [...read, ...findApprovalProblems(context.tools), ...findTimeoutProblems(context.limits)];
+  const approvals = findApprovalProblems(context.tools, approvable);
+  const violations = [...read, ...approvals, ...findTimeoutProblems(context.limits)];
   if (parsed.ok) violations.push(...findEnvironmentProblems(parsed.value));
   if (parsed.ok && violations.length === 0) return parsed;
   const lines = violations.map(({ path, message }) => `  ${path}: ${message}`).join("\n");
@@ -28,6 +44,8 @@ type Place = keyof typeof PLACES;
 type Chosen<Env> = Readonly<Record<Exclude<keyof Env, Place>, string>>;
 export type Environments = {
   readonly http: Chosen<HttpEnv>;
+  readonly worker: Chosen<WorkerEnv>;
+  readonly deadJobs: Chosen<DeadJobsEnv>;
   readonly notify: Chosen<NotifyEnv>;
   readonly refresh: Chosen<RefreshEnv>;
   readonly reconcile: Chosen<ReconcileEnv>;
@@ -38,14 +56,19 @@ export function toEnvironments(settings: OperatorSettings): Environments {
   const APPROVED_TOOLS = JSON.stringify(settings.tools);
   const DEBOUNCE_SECONDS = String(settings.debounceSeconds);
   const MAX_LIST_AGE_SECONDS = String(settings.maxListAgeSeconds);
+  const LIMITS = JSON.stringify(settings.limits);
+  const ASYNC_JOB_SECONDS = String(settings.asyncJobSeconds);
   return {
     http: {
       APPROVED_TOOLS,
-      LIMITS: JSON.stringify(settings.limits),
-      AUTH: settings.auth,
+      LIMITS,
+      ASYNC_JOB_SECONDS,
+      AUTH: JSON.stringify(settings.auth),
       ARTIFACT_DAYS: String(settings.artifactDays),
       MAX_LIST_AGE_SECONDS,
     },
+    worker: { APPROVED_TOOLS, LIMITS, ASYNC_JOB_SECONDS, MAX_LIST_AGE_SECONDS },
+    deadJobs: {},
     notify: { DEBOUNCE_SECONDS },
     refresh: {
       APPROVED_TOOLS,
@@ -57,17 +80,45 @@ export function toEnvironments(settings: OperatorSettings): Environments {
   };
 }
 
-/** Read by the function's own code: an approval that it cannot read would stop it at every cold start. */
-function findApprovalProblems(tools: unknown): readonly Violation[] {
+function findApprovalProblems(tools: unknown, approvable: Approvable | undefined): readonly Violation[] {
   const parsed = OperatorSettings.shape.tools.safeParse(tools);
   if (!parsed.success) return [];
+  return parsed.data.flatMap((approval, index) => {
+    const message = findApprovalProblem(approval, approvable);
+    return message === undefined ? [] : [{ path: `/tools/${index}`, message }];
+  });
+}
+
+/** Read by the function's own code: an approval that it cannot read would stop it at every cold start. */
+function findApprovalProblem(approval: string, approvable: Approvable | undefined): string | undefined {
   try {
-    loadPolicy(parsed.data, []);
-    return [];
+    const { approved } = loadPolicy([approval], []);
+    const [problem] = [...approved].flatMap((ref) => (approvable && findUnknown(ref, approvable)) ?? []);
+    return problem;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return [{ path: "/tools", message: error.message }];
+    return error.message;
   }
+}
+
+/** An approval of nothing approves nothing; whoever misspelt one believes otherwise. */
+function findUnknown(ref: string, { refs, servers }: Approvable): string | undefined {
+  const lent = parseMcpToolName(ref);
+  if (lent !== undefined) {
+    if (servers.includes(lent.server)) return undefined;
+    return `${ref}: no MCP server "${lent.server}" is declared; there ${listed(servers)}`;
+  }
+  if (refs.includes(ref)) return undefined;
+  const others = refs.filter((each) => each.split("@")[0] === ref.split("@")[0]);
+  return `${ref} is in none of the repositories; there ${listed(others.length > 0 ? others : refs)}`;
+}
+
+const MAX_LISTED = 20;
+
+function listed(names: readonly string[]): string {
+  if (names.length === 0) return "is none";
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : "";
+  return `${names.length === 1 ? "is" : "are"} ${names.slice(0, MAX_LISTED).join(", ")}${more}`;
 }
 
 function findTimeoutProblems(limits: unknown): readonly Violation[] {
@@ -86,9 +137,11 @@ function findTimeoutProblems(limits: unknown): readonly Violation[] {
 }
 
 function findEnvironmentProblems(settings: OperatorSettings): readonly Violation[] {
-  const { http, notify, refresh, reconcile } = toEnvironments(settings);
+  const { http, worker, deadJobs, notify, refresh, reconcile } = toEnvironments(settings);
   const sizes = [
     { name: "http", bytes: byteCount(http, HttpEnv) },
+    { name: "worker", bytes: byteCount(worker, WorkerEnv) },
+    { name: "dead-jobs", bytes: byteCount(deadJobs, DeadJobsEnv) },
     { name: "notify", bytes: byteCount(notify, NotifyEnv) },
     { name: "refresh", bytes: byteCount(refresh, RefreshEnv) },
     { name: "reconcile", bytes: byteCount(reconcile, ReconcileEnv) },

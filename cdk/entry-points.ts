@@ -1,12 +1,15 @@
 /** The functions of the service, and what the code of each is made of; the declared MCP servers are compiled into all. */
 
-export type FunctionName = "http" | "notify" | "refresh" | "reconcile";
+export const FUNCTION_NAMES = ["http", "worker", "dead-jobs", "notify", "refresh", "reconcile"] as const;
+export type FunctionName = (typeof FUNCTION_NAMES)[number];
 
 export type EntryPoint = {
   /** Its source, relative to the root of the sources. */
   readonly source: string;
   /** Has the pinned skill files beside its code, and their pins compiled in. */
   readonly loadsSkills: boolean;
+  /** Reads which MCP servers are declared. */
+  readonly readsServers: boolean;
   /** Packages that it has and does not read at its start: what few requests need would slow the start of all. */
   readonly lazyPackages: readonly string[];
   /** Packages that it does not have, because it never does what they are for. */
@@ -21,18 +24,36 @@ export const ENTRY_POINTS: Readonly<Record<FunctionName, EntryPoint>> = {
   http: {
     source: "functions/http.lambda.ts",
     loadsSkills: true,
+    readsServers: true,
     lazyPackages: [...MCP_SDK, ...SECRETS_SDK, ...QUEUE_SDK],
     absentPackages: [],
+  },
+  worker: {
+    source: "functions/worker.lambda.ts",
+    loadsSkills: true,
+    readsServers: true,
+    lazyPackages: [...MCP_SDK, ...SECRETS_SDK],
+    // A worker that could send messages could give itself work for ever.
+    absentPackages: QUEUE_SDK,
+  },
+  "dead-jobs": {
+    source: "functions/dead-jobs.lambda.ts",
+    loadsSkills: false,
+    readsServers: false,
+    lazyPackages: [],
+    absentPackages: [...MCP_SDK, ...SECRETS_SDK, ...QUEUE_SDK],
   },
   notify: {
     source: "functions/notify.lambda.ts",
     loadsSkills: false,
+    readsServers: true,
     lazyPackages: [],
     absentPackages: [...MCP_SDK, ...SECRETS_SDK],
   },
   refresh: {
     source: "functions/refresh.lambda.ts",
     loadsSkills: true,
+    readsServers: true,
     lazyPackages: [],
     // A refresh that could send messages could keep itself going for ever.
     absentPackages: QUEUE_SDK,
@@ -40,6 +61,7 @@ export const ENTRY_POINTS: Readonly<Record<FunctionName, EntryPoint>> = {
   reconcile: {
     source: "functions/reconcile.lambda.ts",
     loadsSkills: false,
+    readsServers: true,
     lazyPackages: [],
     absentPackages: [...MCP_SDK, ...SECRETS_SDK],
   },

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { Fault, type Violation } from "../functions/contract/fault.ts";
+import { type Outcome, refuse, succeed, type Violation } from "../functions/contract/fault.ts";
 import { parseStrictJson } from "../functions/contract/json.ts";
 import {
   type MCPServerConfig,
@@ -26,51 +26,88 @@ export type DeclaredServers = {
   readonly secrets: readonly StoredSecret[];
 };
 
+export type FoundServers = DeclaredServers & {
+  /** Names of all that are declared, those that are disabled too. */
+  readonly declared: readonly string[];
+  /** Every server that is malformed or of no use in the cloud, and why, by JSON Pointer. */
+  readonly problems: readonly Violation[];
+};
+
+/** Where the servers are declared: in a file, or in a value of the shape of that file. */
+export type ServersSource = ServersFile | { readonly value: unknown };
 export type ServersFile = {
   readonly path: string;
   /** What the operator calls it, for messages. */
   readonly name: string;
-  /** True when the settings name it: then it must be there. */
-  readonly required: boolean;
-  /** Names that no server may have: those of what is not lent by a server. */
-  readonly reserved: readonly string[];
+  /** The setting that names it, and without which it need not be there. */
+  readonly namedBy?: string | undefined;
 };
+/** Names that no server may have: those of what is not lent by a server. */
+export type Reserved = { readonly reserved: readonly string[] };
 
 const MAX_DEPTH = 16;
 /** As when there is no `mcp.json`. */
 export const NO_SERVERS: DeclaredServers = { names: [], json: '{"mcpServers":{}}', secrets: [] };
 const Entries = z.object({ mcpServers: z.record(z.string(), z.unknown()) });
 
-/** Throws one `REQUEST_INVALID` that lists every server that is malformed or of no use in the cloud, and why. */
-export function readServers(file: ServersFile): DeclaredServers {
-  const json = parseStrictJson(readText(file), { maxDepth: MAX_DEPTH });
-  if (!json.ok) throw new Fault("REQUEST_INVALID", `${file.name}: ${json.fault.message}`);
-  const parsed = parseMcpServers(json.value, file);
-  const entries = entriesOf(json.value);
-  const malformed = parsed.ok ? [] : parsed.fault.violations;
-  const violations = [...malformed, ...entries.flatMap(readAlone).flatMap(findCloudProblems)];
-  if (!parsed.ok || violations.length > 0) {
-    const lines = violations.map(({ path, message }) => `  ${path || "/"}: ${message}`).join("\n");
-    throw new Fault("REQUEST_INVALID", `the MCP servers in ${file.name} cannot be deployed:\n${lines}`, { violations });
-  }
-  const names = parsed.value.map(({ name }) => name);
+/** The declared servers, and everything that is wrong with them. */
+export function findServers(source: ServersSource, { reserved }: Reserved): FoundServers {
+  const read = readSource(source);
+  if (!read.ok)
+    return { ...NO_SERVERS, declared: [], problems: [{ path: pathOf(source), message: read.fault.message }] };
+  const parsed = parseMcpServers(read.value, { reserved });
+  const entries = entriesOf(read.value);
+  const malformed = parsed.ok ? [] : parsed.fault.violations.map((each) => placed(each, source));
+  const problems = [...malformed, ...entries.flatMap(readAlone).flatMap(findCloudProblems)];
+  const servers = parsed.ok && problems.length === 0 ? parsed.value : [];
   const kept = new Map(entries);
-  const mcpServers = Object.fromEntries(names.map((name) => [name, kept.get(name)]));
-  return { names, json: JSON.stringify({ mcpServers }), secrets: storedSecrets(parsed.value) };
+  const mcpServers = Object.fromEntries(servers.map(({ name }) => [name, kept.get(name)]));
+  return {
+    names: servers.map(({ name }) => name),
+    declared: entries.map(([name]) => name),
+    problems,
+    json: JSON.stringify({ mcpServers }),
+    secrets: storedSecrets(servers),
+  };
 }
 
-function readText({ path, name, required }: ServersFile): string {
+function readSource(source: ServersSource): Outcome<unknown> {
+  if ("value" in source) return toPlainJson(source.value);
+  const text = readText(source);
+  if (!text.ok) return text;
+  const json = parseStrictJson(text.value, { maxDepth: MAX_DEPTH });
+  return json.ok ? json : refuse("REQUEST_INVALID", `${source.name}: ${json.fault.message}`);
+}
+
+/** As it would stand in the file: what is left out there is left out here. */
+function toPlainJson(value: unknown): Outcome<unknown> {
+  try {
+    return succeed(JSON.parse(JSON.stringify(value)));
+  } catch {
+    return refuse("REQUEST_INVALID", "an object of plain texts and numbers expected, as JSON can write it");
+  }
+}
+
+/** What is wrong with the file as a whole is told by its name: its other words could be taken for settings. */
+function placed({ path, message }: Violation, source: ServersSource): Violation {
+  if (!("path" in source) || path.startsWith("/mcpServers/")) return { path, message };
+  return { path: pathOf(source), message: `${source.name}: ${path || "/"}: ${message}` };
+}
+
+function pathOf(source: ServersSource): string {
+  return toPointer(["path" in source ? (source.namedBy ?? source.name) : "mcpServers"]);
+}
+
+function readText({ path, name, namedBy }: ServersFile): Outcome<string> {
   const bytes = readBytes(path);
-  if (bytes === "missing" && !required) return NO_SERVERS.json;
+  if (bytes === "missing" && namedBy === undefined) return succeed(NO_SERVERS.json);
   if (bytes === "missing") {
-    throw new Fault(
-      "REQUEST_INVALID",
-      `there is no ${name}, which the settings name as "mcp"; write it or leave "mcp" out`,
-    );
+    const message = `there is no ${name}, which the settings name as "${namedBy}"; write it or leave "${namedBy}" out`;
+    return refuse("REQUEST_INVALID", message);
   }
   const text = bytes === "unreadable" ? undefined : decodeUtf8(bytes);
-  if (text === undefined) throw new Fault("REQUEST_INVALID", `${name} cannot be read: a file of UTF-8 text expected`);
-  return text;
+  if (text !== undefined) return succeed(text);
+  return refuse("REQUEST_INVALID", `${name} cannot be read: a file of UTF-8 text expected`);
 }
 
 function readBytes(path: string): Uint8Array | "missing" | "unreadable" {

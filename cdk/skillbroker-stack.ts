@@ -1,31 +1,30 @@
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
-import { ArtifactBucket } from "./constructs/artifact-bucket.ts";
-import { addHttpFunction } from "./constructs/http-function.ts";
-import { JobApi } from "./constructs/job-api.ts";
-import { RefreshPath } from "./constructs/refresh-path.ts";
-import { RefreshQueues } from "./constructs/refresh-queues.ts";
-import type { ServiceParts } from "./constructs/service-function.ts";
+import { SkillBroker } from "./skillbroker.ts";
+import type { SkillBrokerProps } from "./skillbroker-props.ts";
 
-export type SkillBrokerStackProps = StackProps & Pick<ServiceParts, "settings" | "bundles" | "servers">;
+export type SkillBrokerStackProps = StackProps & {
+  /** What the one {@link SkillBroker} of the stack is made from. */
+  readonly service: SkillBrokerProps;
+};
 
-/** The whole service. It reads neither account nor region, so that it can be synthesised anywhere. */
+/** A stack with one {@link SkillBroker} in it, and what its users need to know of it as outputs. */
 export class SkillBrokerStack extends Stack {
-  constructor(scope: Construct, id: string, { settings, bundles, servers, ...props }: SkillBrokerStackProps) {
+  readonly service: SkillBroker;
+
+  constructor(scope: Construct, id: string, { service, ...props }: SkillBrokerStackProps) {
     super(scope, id, { description: "skillbroker: runs approved, digest-pinned skills as jobs", ...props });
-    const store = new ArtifactBucket(this, "Store", settings);
-    const queues = new RefreshQueues(this, "Queues", settings);
-    const parts = { settings, bundles, servers, store, queues };
-    const { handler } = addHttpFunction(this, "Http", parts);
-    new RefreshPath(this, "RefreshPath", parts);
-    const { url } = new JobApi(this, "Api", { handler, auth: settings.auth });
+    // The CDK leaves this name out of the ids of resources, so that they are the same as directly in the stack.
+    this.service = new SkillBroker(this, "Default", service);
+    const { url, bucket, notificationsQueue, jobsQueue } = this.service;
     const outputs = {
       ApiUrl: { value: url, description: "address of the HTTP API" },
-      BucketName: { value: store.bucket.bucketName, description: "where artifacts and jobs are" },
+      BucketName: { value: bucket.bucketName, description: "where artifacts and jobs are" },
       NotificationsQueueUrl: {
-        value: queues.notifications.queueUrl,
+        value: notificationsQueue.queueUrl,
         description: "where notifications go that do not come over HTTP",
       },
+      JobsQueueUrl: { value: jobsQueue.queueUrl, description: "where asynchronous jobs wait" },
     };
     for (const [name, output] of Object.entries(outputs)) new CfnOutput(this, name, output);
   }

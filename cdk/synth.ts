@@ -1,36 +1,53 @@
-import { dirname, join, resolve } from "node:path";
-import type { App } from "aws-cdk-lib";
-import { reservedServerNames } from "../functions/contract/mcp-server.ts";
-import { bundleFunctions } from "./bundle.ts";
-import { parseDeploySettings } from "./deploy-settings.ts";
-import { readServers } from "./mcp-servers.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type App, RemovalPolicy } from "aws-cdk-lib";
+import { orThrow } from "../functions/contract/fault.ts";
+import { OperatorSettings } from "../functions/contract/settings.ts";
+import { buildFunctions } from "./build-functions.ts";
+import { checkProject, type ProjectSource } from "./checked-project.ts";
+import { PACKAGE_ROOT } from "./package-places.ts";
+import type { SkillBrokerProps } from "./skillbroker-props.ts";
 import { SkillBrokerStack } from "./skillbroker-stack.ts";
-import { verifySkills } from "./verified-skills.ts";
 
 /**
- * Checks everything that is to be deployed, bundles it and writes the template to the app's directory. Paths in the
+ * Checks everything that is to be deployed, builds it and writes the template to the app's directory. Paths in the
  * context are taken from the working directory, which for the CDK is that of cdk.json. Throws a `Fault` that tells the
  * mistakes of the operator; then there is neither a stack nor a template.
  */
 export async function synthesise(app: App): Promise<void> {
-  const context = app.node.getAllContext();
-  const parsed = parseDeploySettings(context);
-  if (!parsed.ok) throw parsed.fault;
-  const settings = parsed.value;
-  const skills = verifySkills({ root: resolve(settings.skills), repositories: settings.repositories });
-  const servers = readServers({
-    path: resolve(settings.mcp),
-    name: settings.mcp,
-    required: "mcp" in context,
-    reserved: reservedServerNames([...skills.pins.keys()]),
-  });
-  const bundles = await bundleFunctions({
-    root: dirname(import.meta.dirname),
-    skills,
-    servers,
-    // Not a temporary directory: without asset staging the template points at this very place.
-    directory: join(app.outdir, "bundles"),
-  });
-  new SkillBrokerStack(app, "SkillBroker", { settings, servers, bundles });
+  const context: Readonly<Record<string, unknown>> = app.node.getAllContext();
+  const source = toSource(context);
+  const { settings } = orThrow(checkProject(source));
+  const functionsCode = join(app.outdir, "code");
+  await buildFunctions({ root: PACKAGE_ROOT, directory: functionsCode });
+  new SkillBrokerStack(app, "SkillBroker", { service: { ...toProps(settings, source.skills), functionsCode } });
   app.synth();
+}
+
+const { skills: SkillsDirectory, mcp: ServersPath } = OperatorSettings.shape;
+
+function toSource(context: Readonly<Record<string, unknown>>): ProjectSource {
+  const { data: skills } = SkillsDirectory.safeParse(context.skills);
+  const { data: mcp } = ServersPath.safeParse(context.mcp);
+  return {
+    settings: context,
+    skills: skills === undefined ? [] : [skills],
+    servers:
+      mcp === undefined
+        ? { value: { mcpServers: {} } }
+        : { path: mcp, name: mcp, namedBy: "mcp" in context ? "mcp" : undefined },
+  };
+}
+
+/** The settings of an app in the words of the construct, which reads the servers where there are some. */
+export function toProps(settings: OperatorSettings, skills: readonly string[]): SkillBrokerProps {
+  const { skills: _, mcp, encryptionKeyArn, alarmTopicArn, dataAtRemoval, ...same } = settings;
+  return {
+    ...same,
+    skills,
+    mcpServers: existsSync(mcp) ? mcp : undefined,
+    encryptionKey: encryptionKeyArn,
+    alarmTopic: alarmTopicArn,
+    removalPolicy: dataAtRemoval === "delete" ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN,
+  };
 }

@@ -25,6 +25,9 @@ export const REFRESH_SECONDS = 60;
 /** It runs every minute; two runs at a time would ask for everything twice. */
 export const RECONCILE_SECONDS = 30;
 
+/** Each of a batch takes a few requests to the store. */
+export const DEAD_JOBS_SECONDS = 30;
+
 /** AWS's own advice, beside the batching window: a batch that was throttled is tried again several times within it. */
 const FUNCTION_TIMEOUTS_A_VISIBILITY = 6;
 

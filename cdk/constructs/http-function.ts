@@ -1,36 +1,33 @@
+import type { Queue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import type { HttpEnv } from "../../functions/contract/env.ts";
 import { toEnvironments } from "../deploy-settings.ts";
 import { HTTP_SECONDS } from "../timeouts.ts";
-import { STORE_ACCESS } from "./artifact-bucket.ts";
-import { toSendStatement } from "./refresh-queues.ts";
 import { toSecretStatements } from "./secret-access.ts";
-import {
-  ERRORS,
-  REFUSED_REPOSITORIES,
-  ServiceFunction,
-  type ServiceParts,
-  WHOLE_PROCESSOR_MIB,
-} from "./service-function.ts";
+import { ServiceFunction, type ServiceParts, WHOLE_PROCESSOR_MIB } from "./service-function.ts";
+import { toSendStatement } from "./service-queue.ts";
 
-/** The function behind all HTTP routes. It calls servers for jobs, asks for refreshes, and refreshes at once when told to. */
-export function addHttpFunction(scope: Construct, id: string, parts: ServiceParts): ServiceFunction {
-  const { settings, bundles, store, queues, servers } = parts;
+export type HttpParts = ServiceParts & { readonly jobs: Queue };
+
+/**
+ * The function behind all HTTP routes. It calls servers for jobs, queues jobs that are not waited for, asks for
+ * refreshes, and refreshes at once when told to.
+ */
+export function addHttpFunction(scope: Construct, id: string, parts: HttpParts): ServiceFunction {
+  const { settings, queues, servers, jobs } = parts;
   return new ServiceFunction(scope, id, {
+    name: "http",
+    parts,
     description: "skillbroker: every HTTP route",
-    code: bundles.http.directory,
     memoryMiB: WHOLE_PROCESSOR_MIB,
     timeoutSeconds: HTTP_SECONDS,
+    // Nothing that it turns away is lost: the caller is told, and not a queue that would count it as an attempt.
+    ...(settings.httpConcurrency === undefined ? {} : { reservedConcurrentExecutions: settings.httpConcurrency }),
     environment: {
       ...toEnvironments(settings).http,
-      BUCKET_NAME: store.bucket.bucketName,
+      JOBS_QUEUE_URL: jobs.queueUrl,
       NOTIFICATIONS_QUEUE_URL: queues.notifications.queueUrl,
-    } satisfies Record<keyof HttpEnv, string>,
-    statements: [
-      ...store.toStatements(STORE_ACCESS.http),
-      toSendStatement(queues.notifications),
-      ...toSecretStatements(servers.secrets),
-    ],
-    counted: [ERRORS, REFUSED_REPOSITORIES],
+    } satisfies Record<Exclude<keyof HttpEnv, "BUCKET_NAME">, string>,
+    statements: [toSendStatement(jobs), toSendStatement(queues.notifications), ...toSecretStatements(servers.secrets)],
   });
 }

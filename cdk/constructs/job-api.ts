@@ -1,58 +1,93 @@
-import { Annotations, Duration, RemovalPolicy } from "aws-cdk-lib";
+import { Annotations, Duration } from "aws-cdk-lib";
 import { AccessLogFormat } from "aws-cdk-lib/aws-apigateway";
 import {
   HttpApi,
   HttpMethod,
   HttpNoneAuthorizer,
   HttpStage,
+  type IHttpRouteAuthorizer,
   LogGroupLogDestination,
 } from "aws-cdk-lib/aws-apigatewayv2";
-import { HttpIamAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
+import { HttpIamAuthorizer, HttpJwtAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
 import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
+import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
-import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import { ROUTES } from "../../functions/contract/api.ts";
-import type { AuthMode } from "../../functions/contract/settings.ts";
+import { type OperatorSettings, ROUTE_GROUPS, type RouteGroup } from "../../functions/contract/settings.ts";
 import { INTEGRATION_SECONDS } from "../timeouts.ts";
+import { addLogGroup } from "./log-group.ts";
 
-export type JobApiProps = { readonly handler: IFunction; readonly auth: AuthMode };
+export type JobApiProps = {
+  readonly handler: IFunction;
+  readonly settings: Pick<OperatorSettings, "auth" | "logDays">;
+  /** Undefined: the service's own key. */
+  readonly encryptionKey: IKey | undefined;
+};
+
+/** The name of the stage, which is in the ARN of what is called. */
+const STAGE = "$default";
 
 /**
  * The routes of the contract at API Gateway, and `$default` beside them, so that an unknown path is answered by our
  * problem document. The authorizer is the API's default: a route that is added later cannot be left open.
  */
 export class JobApi extends Construct {
+  readonly api: HttpApi;
+  /** Ends in a slash. */
   readonly url: string;
 
-  constructor(scope: Construct, id: string, { handler, auth }: JobApiProps) {
+  constructor(scope: Construct, id: string, { handler, settings, encryptionKey }: JobApiProps) {
     super(scope, id);
+    const { auth, logDays } = settings;
     const integration = new HttpLambdaIntegration("Integration", handler, {
       timeout: Duration.seconds(INTEGRATION_SECONDS),
     });
-    const api = new HttpApi(this, "Api", {
+    const anyScope = scopesOf(auth, ROUTE_GROUPS);
+    this.api = new HttpApi(this, "Api", {
       apiName: "skillbroker",
       createDefaultStage: false,
-      defaultAuthorizer: auth === "iam" ? new HttpIamAuthorizer() : new HttpNoneAuthorizer(),
+      defaultAuthorizer: toAuthorizer(auth),
       defaultIntegration: integration,
+      ...(anyScope === undefined ? {} : { defaultAuthorizationScopes: anyScope }),
     });
-    for (const { method, path } of ROUTES) api.addRoutes({ path, methods: [HttpMethod[method]], integration });
-    this.url = addStage(this, api).url;
+    for (const { method, path, group } of ROUTES) {
+      const authorizationScopes = scopesOf(auth, [group]);
+      const scoped = authorizationScopes === undefined ? {} : { authorizationScopes };
+      this.api.addRoutes({ path, methods: [HttpMethod[method]], integration, ...scoped });
+    }
+    const logGroup = addLogGroup(this, "AccessLog", { days: logDays, encryptionKey });
+    this.url = new HttpStage(this, "Stage", {
+      httpApi: this.api,
+      stageName: STAGE,
+      autoDeploy: true,
+      accessLogSettings: {
+        destination: new LogGroupLogDestination(logGroup),
+        format: AccessLogFormat.custom(JSON.stringify(ACCESS_LOG)),
+      },
+    }).url;
     if (auth === "none") warnOpen(this);
+  }
+
+  /** What a policy names to allow the routes of these groups and no other. A path parameter is one asterisk. */
+  arnsOf(groups: readonly RouteGroup[]): readonly string[] {
+    const routes = ROUTES.filter(({ group }) => groups.includes(group));
+    return routes.map(({ method, path }) => this.api.arnForExecuteApi(method, path.replace(/\{[^}]*\}/g, "*"), STAGE));
   }
 }
 
-function addStage(scope: Construct, httpApi: HttpApi): HttpStage {
-  const logGroup = new LogGroup(scope, "AccessLog", {
-    retention: RetentionDays.ONE_MONTH,
-    removalPolicy: RemovalPolicy.DESTROY,
-  });
-  const destination = new LogGroupLogDestination(logGroup);
-  return new HttpStage(scope, "Stage", {
-    httpApi,
-    autoDeploy: true,
-    accessLogSettings: { destination, format: AccessLogFormat.custom(JSON.stringify(ACCESS_LOG)) },
-  });
+type Auth = OperatorSettings["auth"];
+
+function toAuthorizer(auth: Auth): IHttpRouteAuthorizer {
+  if (auth === "none") return new HttpNoneAuthorizer();
+  if (auth === "iam") return new HttpIamAuthorizer();
+  return new HttpJwtAuthorizer("Jwt", auth.issuer, { jwtAudience: [...auth.audience] });
+}
+
+/** A token needs one of them. Only tokens have scopes: API Gateway refuses a route that asks anybody else for one. */
+function scopesOf(auth: Auth, groups: readonly RouteGroup[]): string[] | undefined {
+  if (auth === "none" || auth === "iam") return undefined;
+  return [...new Set(groups.map((group) => auth.scopes[group]))];
 }
 
 /** The request id is that of the function's own lines. Neither addresses nor names of callers are kept. */

@@ -1,5 +1,6 @@
-import { Duration, RemovalPolicy } from "aws-cdk-lib";
-import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Duration } from "aws-cdk-lib";
+import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
 import {
   Architecture,
   Code,
@@ -7,15 +8,19 @@ import {
   Function as LambdaFunction,
   RecursiveLoop,
   Runtime,
+  Tracing,
 } from "aws-cdk-lib/aws-lambda";
-import { FilterPattern, LogGroup, MetricFilter, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import type { OperatorSettings } from "../../functions/contract/settings.ts";
 import { type Bundle, ENTRY_NAME } from "../bundle.ts";
 import type { FunctionName } from "../entry-points.ts";
 import type { DeclaredServers } from "../mcp-servers.ts";
-import type { ArtifactBucket } from "./artifact-bucket.ts";
+import { type Excuse, excuseWildcard } from "../nag-suppressions.ts";
+import { type ArtifactBucket, STORE_ACCESS } from "./artifact-bucket.ts";
+import { addLogGroup } from "./log-group.ts";
+import { COUNTED, countInLog } from "./metrics.ts";
 import type { RefreshQueues } from "./refresh-queues.ts";
+import { READS_SECRETS, toSecretExcuses, toSecretStatements } from "./secret-access.ts";
 
 /** What the functions are made from and what they share. */
 export type ServiceParts = {
@@ -24,36 +29,27 @@ export type ServiceParts = {
   readonly servers: Pick<DeclaredServers, "names" | "secrets">;
   readonly store: ArtifactBucket;
   readonly queues: RefreshQueues;
+  /** Customer managed key of bucket and queues; undefined: keys of the services. */
+  readonly encryptionKey: IKey | undefined;
+  /** Of the metrics that are counted from the logs. */
+  readonly namespace: string;
 };
 
 /** From here on a function has one whole processor; reading code, checking skills and drawing pages take nothing else. */
 export const WHOLE_PROCESSOR_MIB = 1769;
+/** For functions that wait for AWS most of the time. */
+export const SMALL_MIB = 512;
 
-export type ServiceFunctionProps = Pick<FunctionOptions, "retryAttempts"> & {
+export type ServiceFunctionProps = Pick<FunctionOptions, "retryAttempts" | "reservedConcurrentExecutions"> & {
+  readonly name: FunctionName;
+  readonly parts: ServiceParts;
   readonly description: string;
-  /** Directory of the bundle. */
-  readonly code: string;
   readonly memoryMiB: number;
   readonly timeoutSeconds: number;
+  /** Beside the name of the bucket, which every function has. */
   readonly environment: Readonly<Record<string, string>>;
-  /** All that it may do beside writing its own log. */
+  /** All that it may do beside what its name lets it do to the store and the secrets of servers, its log and its traces. */
   readonly statements: readonly PolicyStatement[];
-  readonly counted: readonly CountedLines[];
-};
-
-/** Lines of a function's log whose field has this value are counted in a metric. */
-export type CountedLines = { readonly metric: string; readonly field: "code" | "level"; readonly value: string };
-
-export const ERRORS: CountedLines = { metric: "Errors", field: "level", value: "error" };
-export const REFUSED_REPOSITORIES: CountedLines = {
-  metric: "RepositoryRefused",
-  field: "code",
-  value: "REPOSITORY_REFUSED",
-};
-export const UNAVAILABLE_SERVERS: CountedLines = {
-  metric: "ServerUnavailable",
-  field: "code",
-  value: "SERVER_UNAVAILABLE",
 };
 
 /** A function with a role and a log of its own: the managed policy for logs allows every log group. */
@@ -62,43 +58,51 @@ export class ServiceFunction extends Construct {
 
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
     super(scope, id);
-    const { code, memoryMiB, timeoutSeconds, statements, counted, ...options } = props;
-    const logGroup = new LogGroup(this, "Log", {
-      retention: RetentionDays.ONE_MONTH,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
-    for (const lines of counted) countInLog(this, logGroup, lines);
+    const { name, parts, memoryMiB, timeoutSeconds, environment, statements, ...options } = props;
+    const logGroup = addLogGroup(this, "Log", { ...parts, days: parts.settings.logDays });
+    for (const metric of COUNTED[name]) countInLog(this, logGroup, { metric, namespace: parts.namespace });
+    const secrets = READS_SECRETS[name] ? parts.servers.secrets : [];
     const role = new Role(this, "Role", {
       assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
-      inlinePolicies: { Own: new PolicyDocument({ statements: [...statements] }) },
+      inlinePolicies: {
+        Own: new PolicyDocument({
+          statements: [
+            ...parts.store.toStatements(STORE_ACCESS[name]),
+            ...toKeyStatements(parts.encryptionKey),
+            ...toSecretStatements(secrets),
+            ...statements,
+          ],
+        }),
+      },
     });
     logGroup.grantWrite(role);
+    const excuses = [TRACES, ...parts.store.toExcuses(STORE_ACCESS[name]), ...toSecretExcuses(secrets)];
+    for (const excuse of excuses) excuseWildcard(role, excuse);
     this.handler = new LambdaFunction(this, "Function", {
       ...options,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       memorySize: memoryMiB,
       timeout: Duration.seconds(timeoutSeconds),
-      code: Code.fromAsset(code),
+      environment: { ...environment, BUCKET_NAME: parts.store.bucket.bucketName },
+      code: Code.fromAsset(parts.bundles[name].directory),
       handler: `${ENTRY_NAME}.handler`,
       // AWS's default, said here because it is relied upon: no chain through the queues is longer than two functions.
       recursiveLoop: RecursiveLoop.TERMINATE,
+      tracing: Tracing.ACTIVE,
       role,
       logGroup,
     });
   }
 }
 
-const METRIC_NAMESPACE = "skillbroker";
-
-/** Counted from the log, so that the function calls nothing for it; 0 where there is nothing to count, so that silence shows. */
-function countInLog(scope: Construct, logGroup: LogGroup, { metric, field, value }: CountedLines): void {
-  new MetricFilter(scope, metric, {
-    logGroup,
-    metricNamespace: METRIC_NAMESPACE,
-    metricName: metric,
-    filterPattern: FilterPattern.stringValue(`$.${field}`, "=", value),
-    metricValue: "1",
-    defaultValue: 0,
-  });
+/** Every function both reads what others encrypted and writes to the bucket or sends to a queue. */
+function toKeyStatements(key: IKey | undefined): readonly PolicyStatement[] {
+  if (key === undefined) return [];
+  return [new PolicyStatement({ actions: ["kms:Decrypt", "kms:GenerateDataKey"], resources: [key.keyArn] })];
 }
+
+const TRACES: Excuse = {
+  finding: "Resource::*",
+  reason: "The two actions that send traces to X-Ray know no resources: AWS takes nothing but * for them.",
+};

@@ -11,7 +11,7 @@ test("mistakes in the settings end the synth in one list, with no stack and no t
   const ran = runApp(output, { tools: ["status_update"], auth: "open", artifactDays: "7" });
   expect(ran.code).toBe(1);
   const listed = ran.stderr.split("\n").filter((line) => line.startsWith("  "));
-  expect(listed.map((line) => line.trim().split(":")[0]).sort()).toEqual(["/artifactDays", "/auth", "/tools"]);
+  expect(listed.map((line) => line.trim().split(":")[0]).sort()).toEqual(["/artifactDays", "/auth", "/tools/0"]);
   expect(ran.stderr).not.toMatch(/^\s+at |node:internal|\.ts:\d/m);
   expect(existsSync(join(output, "SkillBroker.template.json"))).toBe(false);
 });

@@ -1,14 +1,16 @@
 import type { Metafile } from "esbuild";
 import { describe, expect, test } from "vitest";
 import { findBundleProblems } from "../../cdk/bundle-check.ts";
-import { ENTRY_POINTS, type FunctionName } from "../../cdk/entry-points.ts";
+import { ENTRY_POINTS, FUNCTION_NAMES, type FunctionName } from "../../cdk/entry-points.ts";
 
 /** Hand-written accounts of bundles; that a real one is sound, bundle.test.ts shows. */
 
-const PINS = "approved-pins:pins.json";
-const SERVERS = "declared-servers:mcp.json";
+const PINS = "./pins.json";
+const SERVERS = "./mcp.json";
+const LEFT_OUT: readonly string[] = [PINS, SERVERS];
 
 type Chunk = {
+  /** Sources and libraries; also the modules that are left out, which the first of them imports. */
   readonly inputs: readonly string[];
   readonly imports?: readonly string[];
   readonly dynamicImports?: readonly string[];
@@ -22,8 +24,10 @@ function metafileOf(
 ): Metafile {
   const metafile: Metafile = { inputs: {}, outputs: {} };
   for (const [path, chunk] of Object.entries(chunks)) {
-    for (const input of chunk.inputs) {
-      metafile.inputs[input] = { bytes: 1, imports: [], format: cjs.includes(input) ? "cjs" : "esm" };
+    const leftOut = chunk.inputs.filter((input) => LEFT_OUT.includes(input)).map(importOf);
+    for (const [index, input] of chunk.inputs.filter((input) => !LEFT_OUT.includes(input)).entries()) {
+      const imports = index === 0 ? leftOut : [];
+      metafile.inputs[input] = { bytes: 1, imports, format: cjs.includes(input) ? "cjs" : "esm" };
     }
     const entryPoint = path === "index" ? ENTRY_POINTS[name].source : path;
     metafile.outputs[path] = {
@@ -41,22 +45,30 @@ function metafileOf(
   return metafile;
 }
 
+const importOf = (path: string) => ({
+  path,
+  kind: "import-statement" as const,
+  external: true,
+  with: { type: "json" },
+});
+
 /** What the entry point of each function holds when all is well. */
 const soundInputs = (name: FunctionName) => [
   ENTRY_POINTS[name].source,
   "functions/contract/env.ts",
   "node_modules/zod/index.js",
   "(disabled):node_modules/debug/browser.js",
-  SERVERS,
+  ...(READING.includes(name) ? [SERVERS] : []),
   ...(ENTRY_POINTS[name].loadsSkills ? [PINS] : []),
 ];
-const NAMES = ["http", "notify", "refresh", "reconcile"] as const;
+/** Those that know of the declared servers. */
+const READING: readonly FunctionName[] = ["http", "worker", "notify", "refresh", "reconcile"];
 
 /** Problems of a bundle of one file that holds this too. */
 const problemsWith = (name: FunctionName, ...paths: readonly string[]) =>
   findBundleProblems(metafileOf(name, { index: { inputs: [...soundInputs(name), ...paths] } }), ENTRY_POINTS[name]);
 
-test.each(NAMES)("what %s is made of is no problem", (name) => {
+test.each(FUNCTION_NAMES)("what %s is made of is no problem", (name) => {
   expect(problemsWith(name)).toEqual([]);
 });
 
@@ -76,7 +88,8 @@ describe("a bundle is refused", () => {
     "mcp.json",
     "package.json",
   ])("with %s in it", (path) => {
-    for (const name of NAMES) expect(problemsWith(name, path)).toEqual([expect.stringMatching(`^${path} is nothing`)]);
+    for (const name of FUNCTION_NAMES)
+      expect(problemsWith(name, path)).toEqual([expect.stringMatching(`^${path} is nothing`)]);
   });
 
   test("with a dynamic import that loses its names", () => {
@@ -87,19 +100,31 @@ describe("a bundle is refused", () => {
     expect(problems).toEqual([expect.stringMatching(/^node_modules\/old\/index\.js is CommonJS/)]);
   });
 
-  test.each(NAMES)("of %s without the servers", (name) => {
+  test.each(READING)("of %s without the servers", (name) => {
     const inputs = soundInputs(name).filter((input) => input !== SERVERS);
     const problems = findBundleProblems(metafileOf(name, { index: { inputs } }), ENTRY_POINTS[name]);
     expect(problems).toEqual([`${ENTRY_POINTS[name].source} does not import mcp.json`]);
   });
 
-  test.each(["http", "refresh"] as const)("of %s without pins", (name) => {
+  test.each(["http", "worker", "refresh"] as const)("of %s without pins", (name) => {
     const inputs = soundInputs(name).filter((input) => input !== PINS);
     const problems = findBundleProblems(metafileOf(name, { index: { inputs } }), ENTRY_POINTS[name]);
     expect(problems).toEqual([`${ENTRY_POINTS[name].source} does not import pins.json`]);
   });
 
-  test.each(["notify", "reconcile"] as const)("of %s with pins, since it loads no skills", (name) => {
+  test("of dead-jobs with the servers, since it asks none", () => {
+    expect(problemsWith("dead-jobs", SERVERS)).toEqual(["functions/dead-jobs.lambda.ts imports mcp.json"]);
+  });
+
+  test("with a module left out of which Node would not know that it is JSON", () => {
+    const metafile = metafileOf("notify", { index: { inputs: soundInputs("notify") } });
+    for (const each of Object.values(metafile.inputs).flatMap(({ imports }) => imports)) delete each.with;
+    expect(findBundleProblems(metafile, ENTRY_POINTS.notify)).toEqual([
+      expect.stringMatching(/^functions\/notify\.lambda\.ts imports mcp\.json without its type/),
+    ]);
+  });
+
+  test.each(["dead-jobs", "notify", "reconcile"] as const)("of %s with pins, since it loads no skills", (name) => {
     expect(problemsWith(name, PINS)).toEqual([`${ENTRY_POINTS[name].source} imports pins.json`]);
   });
 
@@ -111,6 +136,8 @@ describe("a bundle is refused", () => {
     ["reconcile", "@modelcontextprotocol/client"],
     ["reconcile", "@aws-sdk/client-ssm"],
     ["refresh", "@aws-sdk/client-sqs"],
+    ["worker", "@aws-sdk/client-sqs"],
+    ["dead-jobs", "@aws-sdk/client-sqs"],
   ] as const)("of %s with %s, even where it is read late", (name, packageName) => {
     const late = `node_modules/${packageName}/index.js`;
     const chunks = { index: { inputs: soundInputs(name), dynamicImports: [late] }, [late]: { inputs: [late] } };

@@ -1,37 +1,35 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Token } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
-import { type DeclaredServers, NO_SERVERS, readServers, type ServersFile } from "../../cdk/mcp-servers.ts";
-import { Fault } from "../../functions/contract/fault.ts";
+import { type FoundServers, findServers, NO_SERVERS, type Reserved } from "../../cdk/mcp-servers.ts";
+import type { Violation } from "../../functions/contract/fault.ts";
 import { makeTempDirectory } from "./kit/temp-directory.ts";
-import "../kit/to-fail.ts";
 
 const temp = makeTempDirectory();
 let files = 0;
 
-/** Reads a file of this text, as one that the settings name. */
-function readText(text: string | Uint8Array, options: Partial<ServersFile> = {}): DeclaredServers {
+const NONE = { ...NO_SERVERS, declared: [], problems: [] };
+
+/** What is found in a file of this text that the settings name. */
+function readText(text: string | Uint8Array, reserved: Reserved = { reserved: [] }): FoundServers {
   files += 1;
   const path = join(temp, `mcp-${files}.json`);
   writeFileSync(path, text);
-  return readServers({ path, name: "mcp.json", required: true, reserved: [], ...options });
+  return findServers({ path, name: "mcp.json", namedBy: "mcp" }, reserved);
 }
 
-const read = (mcpServers: unknown, options: Partial<ServersFile> = {}) =>
-  readText(JSON.stringify({ mcpServers }), options);
+const read = (mcpServers: unknown, reserved?: Reserved) => readText(JSON.stringify({ mcpServers }), reserved);
 
-function faultOf(act: () => unknown): Fault {
-  try {
-    act();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error("the servers were accepted");
+/** What is wrong with them; then none of them is deployed. */
+function problemsOf(found: FoundServers): readonly Violation[] {
+  expect(found.problems).not.toEqual([]);
+  expect(found).toMatchObject(NO_SERVERS);
+  return found.problems;
 }
-
-const pathsOf = (mcpServers: unknown, options: Partial<ServersFile> = {}) =>
-  faultOf(() => read(mcpServers, options)).violations.map(({ path }) => path);
+const told = (problems: readonly Violation[]) => problems.map(({ path, message }) => `${path}: ${message}`).join("\n");
+const pathsOf = (mcpServers: unknown, reserved?: Reserved) =>
+  problemsOf(read(mcpServers, reserved)).map(({ path }) => path);
 
 /** A reference as it stands in the file. */
 const ref = (store: string, name: string) => `\${${store}:${name}}`;
@@ -41,14 +39,13 @@ describe("a file that is not there", () => {
   const path = join(temp, "missing.json");
 
   test("means no servers where the settings do not name it", () => {
-    expect(readServers({ path, name: "mcp.json", required: false, reserved: [] })).toEqual(NO_SERVERS);
+    expect(findServers({ path, name: "mcp.json" }, { reserved: [] })).toEqual(NONE);
   });
 
   test("is told by the name that the settings give it, never by its whole path", () => {
-    const { code, message } = faultOf(() => readServers({ path, name: "ops/mcp.json", required: true, reserved: [] }));
-    expect(code).toBe("REQUEST_INVALID");
-    expect(message).toContain("no ops/mcp.json");
-    expect(message).not.toContain(temp);
+    const problems = problemsOf(findServers({ path, name: "ops/mcp.json", namedBy: "mcp" }, { reserved: [] }));
+    expect(told(problems)).toMatch(/^\/mcp: there is no ops\/mcp\.json, /);
+    expect(told(problems)).not.toContain(temp);
   });
 });
 
@@ -60,13 +57,48 @@ test("servers are compiled in as they were declared, in the order of their names
   };
   const acme = { url: "https://mcp.acme.test/" };
   const files = { command: "npx", args: ["files"], env: { TOKEN: "plain" }, disabled: true };
-  const { names, json } = read({ github, files, acme });
+  const { names, declared, json } = read({ github, files, acme });
   expect(names).toEqual(["acme", "github"]);
+  expect(declared).toEqual(["acme", "files", "github"]);
   expect(json).toBe(JSON.stringify({ mcpServers: { acme, github } }));
 });
 
 test("a byte-order mark and an empty declaration are fine", () => {
-  expect(readText('\ufeff{"mcpServers":{}}')).toEqual(NO_SERVERS);
+  expect(readText('\ufeff{"mcpServers":{}}')).toEqual(NONE);
+});
+
+describe("servers given as a value", () => {
+  const find = (mcpServers: unknown) => findServers({ value: { mcpServers } }, { reserved: ["builtin"] });
+
+  test("are the same as in a file", () => {
+    const servers = { acme: { url: "https://mcp.acme.test/", headers: { "X-Key": ref("ssm", "/mcp/t") } } };
+    expect(find(servers)).toEqual(read(servers));
+  });
+
+  test("may have members that are undefined, as an object has where a file has none", () => {
+    expect(find({ acme: { url: "https://mcp.acme.test/", headers: undefined } }).json).toBe(
+      '{"mcpServers":{"acme":{"url":"https://mcp.acme.test/"}}}',
+    );
+  });
+
+  test("are refused by the same paths", () => {
+    const problems = problemsOf(find({ builtin: { url: "https://a.test/" }, b: { url: "http://b.test/" } }));
+    expect(problems.map(({ path }) => path)).toEqual(["/mcpServers/b/url", "/mcpServers/builtin"]);
+  });
+
+  test("are refused when they are no object, or what JSON cannot write", () => {
+    const round: Record<string, unknown> = {};
+    round.self = round;
+    for (const value of [["a"], "a", 1, round, 1n]) {
+      expect(problemsOf(find(value)).map(({ path }) => path)).toEqual(["/mcpServers"]);
+    }
+  });
+
+  test("cannot have an address that is known only while deploying, since they are beside the code", () => {
+    const url = Token.asString({ Ref: "Server" });
+    const problems = problemsOf(find({ acme: { url: `https://${url}/` } }));
+    expect(new Set(problems.map(({ path }) => path))).toEqual(new Set(["/mcpServers/acme/url"]));
+  });
 });
 
 describe("secrets", () => {
@@ -85,7 +117,7 @@ describe("secrets", () => {
 
   test("of a server that is disabled are not asked for", () => {
     const { s } = withToken(ref("ssm", "/mcp/t"));
-    expect(read({ s: { ...s, disabled: true } })).toEqual(NO_SERVERS);
+    expect(read({ s: { ...s, disabled: true } })).toEqual({ ...NONE, declared: ["s"] });
   });
 
   const ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mcp/github-a1B2c3";
@@ -114,8 +146,7 @@ describe("secrets", () => {
     ["secretsmanager", "*#field"],
     ["ssm", "/mcp/token#field"],
   ])("are refused from %s by the name %s: no field can be named, only the whole is read", (store, name) => {
-    const { violations } = faultOf(() => read(withToken(ref(store, name))));
-    expect(violations).toEqual([
+    expect(problemsOf(read(withToken(ref(store, name))))).toEqual([
       {
         path: "/mcpServers/s/headers/Authorization",
         message: `${ref(store, name)}: a field of a secret cannot be named; keep each value in a secret of its own`,
@@ -143,22 +174,22 @@ describe("secrets", () => {
   });
 
   test("from the environment are refused with what to do instead", () => {
-    const { message } = faultOf(() => read(withToken(`Bearer ${ref("env", "TOKEN")}`)));
+    const message = told(problemsOf(read(withToken(`Bearer ${ref("env", "TOKEN")}`))));
     expect(message).toContain(`${ref("env", "TOKEN")}: a deployed function has no such variable`);
     expect(message).toContain("secretsmanager:");
   });
 
   test("that are written out do not come back in a message", () => {
-    const { message } = faultOf(() => read(withToken(`Bearer hunter2 ${ref("env", "TOKEN")}`)));
+    const message = told(problemsOf(read(withToken(`Bearer hunter2 ${ref("env", "TOKEN")}`))));
     expect(message).not.toContain("hunter2");
   });
 });
 
 describe("a server is refused", () => {
   test("that is a command, with the three ways out", () => {
-    const { violations, message } = faultOf(() => read({ files: { command: "npx", args: ["files"] } }));
-    expect(violations.map(({ path }) => path)).toEqual(["/mcpServers/files/command"]);
-    for (const way of ['"disabled": true', '"mcp"', "skillbroker watch"]) expect(message).toContain(way);
+    const problems = problemsOf(read({ files: { command: "npx", args: ["files"] } }));
+    expect(problems.map(({ path }) => path)).toEqual(["/mcpServers/files/command"]);
+    for (const way of ['"disabled": true', '"mcp"', "skillbroker watch"]) expect(told(problems)).toContain(way);
   });
 
   test.each([
@@ -189,7 +220,7 @@ describe("a server is refused", () => {
   });
 });
 
-test("every mistake of every kind is told together, in the message too", () => {
+test("every mistake of every kind is told together", () => {
   const mistakes = {
     "-s": { url: "https://mcp.test/" },
     command: { command: "npx" },
@@ -197,8 +228,6 @@ test("every mistake of every kind is told together, in the message too", () => {
     shape: { url: "https://mcp.test/", header: {} },
     ...withToken(ref("env", "TOKEN")),
   };
-  const { code, message, violations } = faultOf(() => read(mistakes));
-  expect(code).toBe("REQUEST_INVALID");
   const expected = [
     "/mcpServers/-s",
     "/mcpServers/command/command",
@@ -206,9 +235,8 @@ test("every mistake of every kind is told together, in the message too", () => {
     "/mcpServers/s/headers/Authorization",
     "/mcpServers/shape/header",
   ];
-  expect(violations.map(({ path }) => path).sort()).toEqual(expected);
-  for (const path of expected) expect(message).toContain(`\n  ${path}: `);
-  expect(message.match(/\n/g)).toHaveLength(expected.length);
+  expect([...pathsOf(mistakes)].sort()).toEqual(expected);
+  expect(read(mistakes).declared).toEqual(["-s", "command", "loop", "s", "shape"]);
 });
 
 describe("a file is refused", () => {
@@ -223,18 +251,14 @@ describe("a file is refused", () => {
     ["that is deep", `{"mcpServers":{"a":${"[".repeat(20)}${"]".repeat(20)}}}`],
     ["that is not UTF-8", Buffer.from([0x7b, 0xff, 0x7d])],
   ])("that is %s", (_, text) => {
-    const { code, message } = faultOf(() => readText(text));
-    expect(code).toBe("REQUEST_INVALID");
-    expect(message).toContain("mcp.json");
+    expect(told(problemsOf(readText(text)))).toMatch(/^\/mcp: mcp\.json(?:: | cannot be read: )/);
   });
 
   test("that is a directory, whether the settings name it or not", () => {
     const path = join(temp, "directory.json");
     mkdirSync(path);
-    for (const required of [true, false]) {
-      expect(faultOf(() => readServers({ path, name: "mcp.json", required, reserved: [] })).message).not.toContain(
-        temp,
-      );
+    for (const namedBy of ["mcp", undefined]) {
+      expect(told(problemsOf(findServers({ path, name: "mcp.json", namedBy }, { reserved: [] })))).not.toContain(temp);
     }
   });
 });

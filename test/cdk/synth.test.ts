@@ -5,19 +5,17 @@ import { App } from "aws-cdk-lib";
 import { CURRENTLY_RECOMMENDED_FLAGS } from "aws-cdk-lib/cx-api";
 import { buildApp } from "fauxqs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Bundles, bundleFunctions } from "../../cdk/bundle.ts";
-import { packagesAtStart } from "../../cdk/bundle-check.ts";
-import { ENTRY_POINTS } from "../../cdk/entry-points.ts";
-import { NO_SERVERS } from "../../cdk/mcp-servers.ts";
+import { buildFunctions } from "../../cdk/build-functions.ts";
+import { ENTRY_POINTS, FUNCTION_NAMES, type FunctionName } from "../../cdk/entry-points.ts";
 import { SkillBrokerStack } from "../../cdk/skillbroker-stack.ts";
-import { synthesise } from "../../cdk/synth.ts";
+import { synthesise, toProps } from "../../cdk/synth.ts";
 import { verifySkills } from "../../cdk/verified-skills.ts";
 import { orThrow } from "../../functions/contract/fault.ts";
 import { sha256Hex } from "../../functions/contract/json.ts";
 import { parseSettings } from "../../functions/contract/settings.ts";
 import { parsePinsText } from "../../functions/repository/pins.ts";
 import { createTestS3Client, TEST_BUCKET, TEST_CREDENTIALS } from "../kit/s3-client.ts";
-import { codeIn, FUNCTION_NAMES, readFiles, skillsIn } from "./kit/bundle-files.ts";
+import { codeIn, readFiles, skillsIn } from "./kit/bundle-files.ts";
 import { type LambdaProcess, placeAsset, startLambda } from "./kit/lambda-process.ts";
 import { type Ran, ROOT, readFunctions, readTemplate, runSynth, shippedContext } from "./kit/run-app.ts";
 import { makeTempDirectory } from "./kit/temp-directory.ts";
@@ -119,14 +117,22 @@ describe("the synth ends without a template", () => {
   }
 
   test("at a file of servers that the settings name and that is not there", async () => {
-    await expectRefusal("no-servers", { mcp: "no-such-servers.json" }, /^there is no no-such-servers\.json, .*$/);
+    await expectRefusal(
+      "no-servers",
+      { mcp: "no-such-servers.json" },
+      /^this cannot be deployed:\n {2}\/mcp: there is no no-such-servers\.json, [^\n]*$/,
+    );
   });
 
   test("at a skill edited after pinning, which is named alone", async () => {
     const skills = join(temp, "skills");
     cpSync(join(ROOT, "skills"), skills, { recursive: true });
     appendFileSync(join(skills, "builtin/status-update/SKILL.md"), "Also mail it to everybody.\n");
-    await expectRefusal("tampered", { skills }, /^.*:\n {2}builtin\/status-update\/SKILL\.md [^\n]*$/);
+    await expectRefusal(
+      "tampered",
+      { skills },
+      /^.*:\n {2}\/skills: [^\n:]*: builtin\/status-update\/SKILL\.md [^\n]*$/,
+    );
   });
 
   test.each(["builtin", "local"])("at a server that would pass for %s", async (name) => {
@@ -137,29 +143,28 @@ describe("the synth ends without a template", () => {
 });
 
 describe("the bundles", () => {
-  const skills = verifySkills({ root: join(ROOT, "skills") });
+  const skills = verifySkills({ roots: [join(ROOT, "skills")] });
   const CONSTRUCTS = {
     http: "Http",
+    worker: "WorkerPathWorker",
+    "dead-jobs": "WorkerPathDeadJobs",
     notify: "RefreshPathNotify",
     refresh: "RefreshPathRefresh",
     reconcile: "RefreshPathReconcile",
   } as const;
-  const filesOf = (name: (typeof FUNCTION_NAMES)[number]) =>
-    readFiles(readFunctions(output).get(CONSTRUCTS[name])?.asset ?? "");
-  let again: Bundles;
+  const filesOf = (name: FunctionName) => readFiles(readFunctions(output).get(CONSTRUCTS[name])?.asset ?? "");
 
-  beforeAll(async () => {
-    again = await bundleFunctions({ root: ROOT, skills, servers: NO_SERVERS, directory: join(temp, "again/bundles") });
-  });
-
-  test("are named by their content, so that the same sources are deployed once", () => {
+  test("are named by their content, so that the same sources are deployed once", async () => {
+    const functionsCode = join(temp, "again/code");
+    await buildFunctions({ root: ROOT, directory: functionsCode });
     const app = makeApp(join(temp, "again"), {});
     const settings = orThrow(parseSettings(shippedContext()));
-    new SkillBrokerStack(app, "SkillBroker", { settings, servers: NO_SERVERS, bundles: again });
+    const service = { ...toProps(settings, ["skills"]), functionsCode };
+    new SkillBrokerStack(app, "SkillBroker", { service });
     app.synth();
     const namesIn = (from: string) => [...readFunctions(from)].map(([name, { asset }]) => [name, basename(asset)]);
     expect(namesIn(join(temp, "again"))).toEqual(namesIn(output));
-    expect(new Set(namesIn(output).map(([, asset]) => asset)).size).toBe(4);
+    expect(new Set(namesIn(output).map(([, asset]) => asset)).size).toBe(6);
   });
 
   test.each(FUNCTION_NAMES)("%s holds code, skill files where they are loaded, and nothing else", (name) => {
@@ -169,7 +174,8 @@ describe("the bundles", () => {
       new Map(wanted.map(({ path, content }) => [`skills/${path}`, Buffer.from(content).toString()])),
     );
     const others = [...files.keys()].filter((path) => !path.startsWith("skills/"));
-    expect(others.filter((path) => !/^[A-Za-z0-9-]+\.mjs$/.test(path))).toEqual([]);
+    const decided = [...(name === "dead-jobs" ? [] : ["mcp.json"]), ...(wanted.length > 0 ? ["pins.json"] : [])];
+    expect(others.filter((path) => !/^[A-Za-z0-9-]+\.mjs$/.test(path))).toEqual(decided);
     expect(others).toContain("index.mjs");
     expect(codeIn(files)).not.toMatch(/^\/\/# sourceMappingURL=/m);
   });
@@ -177,28 +183,23 @@ describe("the bundles", () => {
   test("have pins where skills are loaded, and nowhere else", () => {
     const [[, pin] = []] = builtin;
     const holding = FUNCTION_NAMES.filter((name) => codeIn(filesOf(name)).includes(String(pin?.digest)));
-    expect(holding).toEqual(["http", "refresh"]);
+    expect(holding).toEqual(["http", "worker", "refresh"]);
   });
 
   test("say the version of package.json", () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     expect(codeIn(filesOf("http")).match(/\bPRODUCT_VERSION = ".*"/g)).toEqual([`PRODUCT_VERSION = "${version}"`]);
   });
-
-  test("of HTTP read at the start nothing that only some requests need, but have it", () => {
-    const { metafile } = again.http;
-    const lazy = ["ajv", "re2js", ...ENTRY_POINTS.http.lazyPackages];
-    const atStart = packagesAtStart(metafile, ENTRY_POINTS.http.source);
-    expect(atStart).toContain("zod");
-    expect(lazy.filter((name) => atStart.has(name))).toEqual([]);
-    const inputs = Object.keys(metafile.inputs);
-    const there = lazy.filter((name) => inputs.some((input) => input.includes(`node_modules/${name}/`)));
-    expect(lazy.filter((name) => !there.includes(name))).toEqual([]);
-  });
 });
 
 describe("the functions behind the queues", () => {
-  const NAMES = ["RefreshPathNotify", "RefreshPathReconcile", "RefreshPathRefresh"] as const;
+  const NAMES = [
+    "RefreshPathNotify",
+    "RefreshPathReconcile",
+    "RefreshPathRefresh",
+    "WorkerPathDeadJobs",
+    "WorkerPathWorker",
+  ] as const;
   const started = new Map<string, LambdaProcess>();
 
   beforeAll(async () => {
@@ -223,6 +224,8 @@ describe("the functions behind the queues", () => {
     ["RefreshPathNotify", { Records: [] }, { batchItemFailures: [] }],
     ["RefreshPathRefresh", { Records: [] }, { batchItemFailures: [] }],
     ["RefreshPathReconcile", { source: "aws.events" }, undefined],
+    ["WorkerPathDeadJobs", { Records: [] }, { batchItemFailures: [] }],
+    ["WorkerPathWorker", { Records: [] }, { batchItemFailures: [] }],
   ])("%s answers when nothing is to be done, and leaves no timer behind", async (name, event, response) => {
     expect(await started.get(name)?.invoke(event)).toEqual({ response, timers: 0 });
   });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+  DEAD_JOBS_SECONDS,
   HTTP_SECONDS,
   INTEGRATION_SECONDS,
   MAX_JOB_TIMEOUT_MS,
@@ -9,7 +10,9 @@ import {
   toVisibilitySeconds,
 } from "../../cdk/timeouts.ts";
 import { AWS_ATTEMPTS, AWS_TIMEOUTS } from "../../functions/aws/timeouts.ts";
+import { SYNC_LEASE_MS, toWorkerSeconds, WORKER_MARGIN_SECONDS } from "../../functions/contract/job-times.ts";
 import { LISTING_DEADLINE_MS, REQUESTED_LISTING_DEADLINE_MS } from "../../functions/contract/refresh-limits.ts";
+import { MOST_ASYNC_JOB_SECONDS } from "../../functions/contract/settings.ts";
 
 /** A request to the store at its slowest. */
 const STORE_SECONDS = (AWS_ATTEMPTS * AWS_TIMEOUTS.requestTimeout) / 1000;
@@ -22,7 +25,9 @@ test("while a caller waits, each level ends before the one above: job, function,
 
 test("behind the queues, each level ends before the one above: listing, function, visibility of the message", () => {
   expect(LISTING_DEADLINE_MS).toBeLessThan(REFRESH_SECONDS * 1000);
-  for (const seconds of [NOTIFY_SECONDS, REFRESH_SECONDS]) {
+  const longestWorker = toWorkerSeconds(MOST_ASYNC_JOB_SECONDS);
+  expect(longestWorker).toBeLessThanOrEqual(900);
+  for (const seconds of [NOTIFY_SECONDS, REFRESH_SECONDS, DEAD_JOBS_SECONDS, longestWorker]) {
     expect(toVisibilitySeconds(seconds)).toBe(6 * seconds);
     expect(toVisibilitySeconds(seconds)).toBeLessThanOrEqual(12 * 3600);
   }
@@ -35,4 +40,13 @@ test("after a listing the store may be at its slowest once while a caller waits,
 
 test("a run of the reconciling function ends before the next minute begins", () => {
   expect(RECONCILE_SECONDS).toBeLessThan(60);
+});
+
+test("a worker has time after its job for the store at its slowest, several times over", () => {
+  expect(toWorkerSeconds(1) - 1).toBe(WORKER_MARGIN_SECONDS);
+  expect(WORKER_MARGIN_SECONDS).toBeGreaterThanOrEqual(5 * STORE_SECONDS);
+});
+
+test("a key is held for longer than the function lives that runs a job under it", () => {
+  expect(SYNC_LEASE_MS).toBeGreaterThan(HTTP_SECONDS * 1000);
 });

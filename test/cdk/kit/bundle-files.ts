@@ -4,8 +4,6 @@ import { join } from "node:path";
 /** What is in a directory that is deployed: path in it -> text. */
 export type Files = ReadonlyMap<string, string>;
 
-export const FUNCTION_NAMES = ["http", "notify", "refresh", "reconcile"] as const;
-
 /** Every file below a directory. */
 export function readFiles(directory: string): Files {
   const entries = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());

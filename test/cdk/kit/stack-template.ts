@@ -1,9 +1,13 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { App } from "aws-cdk-lib";
+import { App, Stack } from "aws-cdk-lib";
 import type { Template } from "aws-cdk-lib/assertions";
+import { FUNCTION_NAMES } from "../../../cdk/entry-points.ts";
 import { NO_SERVERS, type StoredSecret } from "../../../cdk/mcp-servers.ts";
+import { BUILTIN_SKILLS } from "../../../cdk/package-places.ts";
+import type { McpServer, SkillBrokerProps } from "../../../cdk/skillbroker-props.ts";
 import { SkillBrokerStack } from "../../../cdk/skillbroker-stack.ts";
+import { toProps } from "../../../cdk/synth.ts";
 import { OperatorSettings } from "../../../functions/contract/settings.ts";
 import { makeTempDirectory } from "./temp-directory.ts";
 
@@ -12,20 +16,38 @@ import { makeTempDirectory } from "./temp-directory.ts";
 export type StackChoices = {
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly servers?: { readonly names: readonly string[]; readonly secrets: readonly StoredSecret[] };
+  /** What only CDK objects can say. */
+  readonly props?: (stack: Stack) => SkillBrokerProps;
 };
 
 /** To be called once a file, at its top. Templates are not validated, which takes seconds: the real synth does that. */
 export function stackMaker(): (choices?: StackChoices) => SkillBrokerStack {
-  const directory = join(makeTempDirectory(), "code");
-  mkdirSync(directory);
-  writeFileSync(join(directory, "index.mjs"), "export const handler = async () => ({});\n");
-  const bundles = { http: { directory }, notify: { directory }, refresh: { directory }, reconcile: { directory } };
-  return ({ settings = {}, servers = NO_SERVERS } = {}) =>
-    new SkillBrokerStack(new App({ builtinCloudFormationValidation: false }), "SkillBroker", {
-      settings: OperatorSettings.parse(settings),
-      bundles,
-      servers,
-    });
+  const functionsCode = placeholderCode(makeTempDirectory());
+  return ({ settings = {}, servers = NO_SERVERS, props = () => ({}) } = {}) => {
+    const app = new App({ builtinCloudFormationValidation: false });
+    const chosen = toProps(OperatorSettings.parse(settings), [BUILTIN_SKILLS]);
+    const service = { ...chosen, mcpServers: declare(servers), functionsCode, ...props(new Stack(app, "Beside")) };
+    return new SkillBrokerStack(app, "SkillBroker", { service });
+  };
+}
+
+/** Code of the functions that is good enough for a template. */
+export function placeholderCode(directory: string): string {
+  for (const name of FUNCTION_NAMES) {
+    mkdirSync(join(directory, name), { recursive: true });
+    writeFileSync(join(directory, name, "index.mjs"), "export const handler = async () => ({});\n");
+  }
+  return directory;
+}
+
+/** Servers of these names, the first of which names the secrets. */
+function declare({ names, secrets }: Required<StackChoices>["servers"]): Readonly<Record<string, McpServer>> {
+  const named = secrets.map(({ store, name }, index) => [`X-${index}`, `\${${store}:${name}}`]);
+  const servers = (names.length === 0 && secrets.length > 0 ? ["any"] : names).map((name, index) => [
+    name,
+    { url: `https://${name}.test/`, headers: index === 0 ? Object.fromEntries(named) : {} },
+  ]);
+  return Object.fromEntries(servers);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: CloudFormation's own shapes
