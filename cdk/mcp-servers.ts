@@ -20,7 +20,7 @@ export type StoredSecret = { readonly store: "secretsmanager" | "ssm"; readonly 
 export type DeclaredServers = {
   /** In the order of their names; those that are disabled are left out. */
   readonly names: readonly string[];
-  /** What is compiled into the functions: the file again, without the servers that are disabled. */
+  /** What is put beside the code of the functions: the file again, without the servers that are disabled. */
   readonly json: string;
   /** Every secret that the servers name, once, in ascending order. */
   readonly secrets: readonly StoredSecret[];

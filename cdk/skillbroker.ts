@@ -179,7 +179,11 @@ function makeService(scope: Construct, { settings, servers }: CheckedProject, ch
     new RefreshPath(scope, "RefreshPath", parts),
   );
   const watched = {
-    ...{ namespace, functions, settings, api: jobApi.api, servers: servers.names },
+    namespace,
+    functions,
+    settings,
+    api: jobApi.api,
+    servers: servers.names,
     queues: { jobs, notifications: queues.notifications, refreshes: queues.refreshes },
   };
   const { alarms } = new ServiceAlarms(scope, "Alarms", { watched, actions });

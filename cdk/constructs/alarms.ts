@@ -13,7 +13,7 @@ import { toErrorsName, toPascalCase } from "./metrics.ts";
 import { PERIOD, toListAge, toMetric, type Watched } from "./watched.ts";
 
 /**
- * What nobody would notice otherwise and somebody must act on. Each alarm has a page of its own name in docs/alarms.md,
+ * What nobody would notice otherwise and somebody must act on. Each alarm has a page of its own name in docs/operator.md,
  * and says the short of it itself, because it is read where no documentation is at hand.
  */
 
@@ -34,7 +34,7 @@ export class ServiceAlarms extends Construct {
 }
 
 type Warning = {
-  /** As the page in docs/alarms.md. */
+  /** As the page in docs/operator.md. */
   readonly name: string;
   /** Which of several of that name. */
   readonly of?: string;
@@ -52,7 +52,7 @@ type Warning = {
 function addAlarm(scope: Construct, { name, of, metric, at, below, periods, missing, means }: Warning): Alarm {
   return new Alarm(scope, of === undefined ? name : `${name}-${of}`, {
     metric,
-    alarmDescription: `${name}${of === undefined ? "" : ` (${of})`}: ${means} See docs/alarms.md.`,
+    alarmDescription: `${name}${of === undefined ? "" : ` (${of})`}: ${means} See docs/operator.md.`,
     threshold: below ?? at ?? 1,
     comparisonOperator:
       below === undefined

@@ -20,10 +20,10 @@ export class ServiceDashboard extends Construct {
 
   constructor(scope: Construct, id: string, { watched, alarms }: ServiceDashboardProps) {
     super(scope, id);
-    const status = new AlarmStatusWidget({ title: "Alarms", alarms: [...alarms], width: FULL_WIDTH, height: 5 });
+    const status = showAlarms(alarms).map((widget) => [widget]);
     const rows = [showRequests, showJobs, showFunctions, showQueues, showRefreshes].map((show) => show(watched));
     this.dashboard = new Dashboard(this, "Dashboard", {
-      widgets: [[status], ...rows.map((row) => [...row])],
+      widgets: [...status, ...rows.map((row) => [...row])],
     });
   }
 }
@@ -46,6 +46,17 @@ function draw(title: string, { left, right, stacked = false }: Graph): GraphWidg
     leftYAxis: FROM_ZERO,
     ...(right === undefined ? {} : { right: [...right], rightYAxis: FROM_ZERO }),
     stacked,
+  });
+}
+
+/** CloudWatch takes so many in one widget; each server has an alarm of its own. */
+const MAX_ALARMS_A_WIDGET = 100;
+
+function showAlarms(alarms: readonly Alarm[]): readonly IWidget[] {
+  const count = Math.ceil(alarms.length / MAX_ALARMS_A_WIDGET);
+  return Array.from({ length: count }, (_, index) => {
+    const some = alarms.slice(index * MAX_ALARMS_A_WIDGET, (index + 1) * MAX_ALARMS_A_WIDGET);
+    return new AlarmStatusWidget({ title: "Alarms", alarms: some, width: FULL_WIDTH, height: 5 });
   });
 }
 

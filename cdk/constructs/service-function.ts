@@ -58,26 +58,11 @@ export class ServiceFunction extends Construct {
 
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
     super(scope, id);
-    const { name, parts, memoryMiB, timeoutSeconds, environment, statements, ...options } = props;
+    const { name, parts, memoryMiB, timeoutSeconds, environment, statements: _, ...options } = props;
     const logGroup = addLogGroup(this, "Log", { ...parts, days: parts.settings.logDays });
     for (const metric of COUNTED[name]) countInLog(this, logGroup, { metric, namespace: parts.namespace });
-    const secrets = READS_SECRETS[name] ? parts.servers.secrets : [];
-    const role = new Role(this, "Role", {
-      assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
-      inlinePolicies: {
-        Own: new PolicyDocument({
-          statements: [
-            ...parts.store.toStatements(STORE_ACCESS[name]),
-            ...toKeyStatements(parts.encryptionKey),
-            ...toSecretStatements(secrets),
-            ...statements,
-          ],
-        }),
-      },
-    });
+    const role = addRole(this, props);
     logGroup.grantWrite(role);
-    const excuses = [TRACES, ...parts.store.toExcuses(STORE_ACCESS[name]), ...toSecretExcuses(secrets)];
-    for (const excuse of excuses) excuseWildcard(role, excuse);
     this.handler = new LambdaFunction(this, "Function", {
       ...options,
       runtime: Runtime.NODEJS_24_X,
@@ -94,6 +79,26 @@ export class ServiceFunction extends Construct {
       logGroup,
     });
   }
+}
+
+/** May do what its function does, and says of each wildcard why it is one. */
+function addRole(scope: Construct, { name, parts, statements }: ServiceFunctionProps): Role {
+  const { store, servers, encryptionKey } = parts;
+  const access = STORE_ACCESS[name];
+  const secrets = READS_SECRETS[name] ? servers.secrets : [];
+  const own = [
+    ...store.toStatements(access),
+    ...toKeyStatements(encryptionKey),
+    ...toSecretStatements(secrets),
+    ...statements,
+  ];
+  const role = new Role(scope, "Role", {
+    assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
+    inlinePolicies: { Own: new PolicyDocument({ statements: own }) },
+  });
+  const excuses = [TRACES, ...store.toExcuses(access), ...toSecretExcuses(secrets)];
+  for (const excuse of excuses) excuseWildcard(role, excuse);
+  return role;
 }
 
 /** Every function both reads what others encrypted and writes to the bucket or sends to a queue. */

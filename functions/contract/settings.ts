@@ -75,7 +75,10 @@ export const OperatorSettings = z.strictObject({
   /** Customer managed key for bucket, queues and logs; left out, keys of the services. */
   encryptionKeyArn: z
     .string()
-    .regex(/^arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]+$/, "the ARN of a KMS key expected, no alias")
+    .regex(
+      /^arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key\/(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})$/,
+      "the ARN of a KMS key expected, no alias",
+    )
     .optional(),
   /** Topic that is told of every alarm; left out, alarms only show. */
   alarmTopicArn: z

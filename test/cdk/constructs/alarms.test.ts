@@ -142,13 +142,13 @@ describe("what an alarm says", () => {
     for (const [id, alarm] of alarms) {
       expect(id).toMatch(new RegExp(`^Alarms${nameOf(alarm)}`));
       expect(alarm.AlarmDescription.length).toBeLessThanOrEqual(1024);
-      expect(alarm.AlarmDescription).toMatch(/See docs\/alarms\.md\.$/);
+      expect(alarm.AlarmDescription).toMatch(/See docs\/operator\.md\.$/);
     }
   });
 
   test("has a page under the same name for operators, and no page is of an alarm that is not there", () => {
-    const page = readFileSync(join(ROOT, "docs/alarms.md"), "utf8");
-    const sections = page.split(/^### /m).slice(1);
+    const page = readFileSync(join(ROOT, "docs/operator.md"), "utf8");
+    const sections = page.split(/^#### /m).slice(1);
     const headings = sections.map((section) => section.split("\n")[0]);
     expect(headings.toSorted()).toEqual([...new Set([...alarms.values()].map(nameOf))].sort());
     for (const section of sections) {

@@ -146,4 +146,12 @@ describe("the dashboard", () => {
     expect(without.map(({ properties }) => properties.title)).not.toContain("Age of the lists of servers (s)");
     for (const { properties } of without.slice(1)) expect(properties.metrics.length).toBeGreaterThan(0);
   });
+
+  test.each([100, 101])("shows %i alarms, no more in a widget than CloudWatch takes", (wanted) => {
+    const few = widgets[0].properties.alarms.length - servers.names.length;
+    const names = Array.from({ length: wanted - few }, (_, index) => `s${index}`);
+    const many = dashboardOf({ servers: { names, secrets: [] } }).widgets.filter(({ type }) => type === "alarm");
+    const counts = many.map(({ properties }) => properties.alarms.length);
+    expect(counts).toEqual(wanted === 100 ? [100] : [100, 1]);
+  });
 });

@@ -42,6 +42,15 @@ describe("the functions", () => {
     expect(NAMES.map((name) => functions.get(name).MemorySize)).toEqual([1769, 1769, 512, 512, 1769, 512]);
   });
 
+  test("keep no concurrency for themselves but http, where it was chosen: of a queue it would turn messages away", () => {
+    const reservedIn = (from: Template) =>
+      [...resourcesOf(from, "AWS::Lambda::Function")].flatMap(([name, { ReservedConcurrentExecutions: reserved }]) =>
+        reserved === undefined ? [] : [[name, reserved]],
+      );
+    expect(reservedIn(template)).toEqual([]);
+    expect(reservedIn(toTemplate({ settings: { httpConcurrency: 5 } }))).toEqual([["HttpFunction", 5]]);
+  });
+
   test("are traced, every one", () => {
     for (const { TracingConfig } of functions.values()) expect(TracingConfig).toEqual({ Mode: "Active" });
   });

@@ -208,7 +208,15 @@ describe("settings of a deployment", () => {
     ["httpConcurrency", [1, 10_000], [0, 10_001]],
     ["logDays", [1, 3_653], [0, 2, 31, 3_654]],
     ["dataAtRemoval", ["keep", "delete"], ["destroy", "", true]],
-    ["encryptionKeyArn", [], ["alias/mine", "arn:aws:kms:eu-central-1:111122223333:alias/mine"]],
+    [
+      "encryptionKeyArn",
+      ["arn:aws:kms:eu-central-1:111122223333:key/mrk-0123456789abcdef0123456789abcdef"],
+      [
+        "alias/mine",
+        "arn:aws:kms:eu-central-1:111122223333:key/0a1b",
+        "arn:aws:kms:eu-central-1:111122223333:alias/mine",
+      ],
+    ],
     ["alarmTopicArn", [], ["on-call", "arn:aws:sqs:eu-central-1:111122223333:on-call"]],
     ["tags", [{}, { team: "" }], [{ "": "x" }, { team: 1 }, ["team"], { ["k".repeat(129)]: "v" }]],
   ])("%s is taken at its bounds and refused beyond", (name, good, bad) => {
