@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { type BuildOptions, type BuildResult, build, type Metafile, type Plugin } from "esbuild";
 import { Fault } from "../functions/contract/fault.ts";
 import { ENTRY_NAME } from "./bundle.ts";
-import { findBundleProblems, PINS_MODULE, SERVERS_MODULE, toOutputPath } from "./bundle-check.ts";
+import { findBundleProblems, PROJECT_MODULES, type ProjectModule, toOutputPath } from "./bundle-check.ts";
 import { ENTRY_POINTS, FUNCTION_NAMES, type FunctionName } from "./entry-points.ts";
 
 /**
@@ -63,7 +63,7 @@ async function compile(name: FunctionName, { root, directory }: BuildPlaces): Pr
     absWorkingDir: root,
     entryPoints: [{ in: ENTRY_POINTS[name].source, out: ENTRY_NAME }],
     outdir: join(directory, name),
-    plugins: [leftOut(PINS_MODULE), leftOut(SERVERS_MODULE)],
+    plugins: PROJECT_MODULES.map(leftOut),
     metafile: true,
     write: false,
   });
@@ -71,7 +71,7 @@ async function compile(name: FunctionName, { root, directory }: BuildPlaces): Pr
 }
 
 /** Wherever the file stands in the sources, it is beside the code when that runs: all code of a function is in one directory. */
-function leftOut(name: typeof PINS_MODULE | typeof SERVERS_MODULE): Plugin {
+function leftOut(name: ProjectModule): Plugin {
   const filter = new RegExp(`/${name.replace(".", "\\.")}$`);
   const place = { path: toOutputPath(name), external: true };
   return { name: `left out: ${name}`, setup: ({ onResolve }) => onResolve({ filter }, () => place) };

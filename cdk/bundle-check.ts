@@ -4,19 +4,17 @@ import type { EntryPoint } from "./entry-points.ts";
 /** What must not be deployed, found in esbuild's account of a bundle rather than by running it. */
 
 /** Modules that are left out of the code, as a project decides what is in them. */
-export const PINS_MODULE = "pins.json";
-export const SERVERS_MODULE = "mcp.json";
-
-type LeftOutModule = typeof PINS_MODULE | typeof SERVERS_MODULE;
+export const PROJECT_MODULES = ["pins.json", "approvals.json", "mcp.json"] as const;
+export type ProjectModule = (typeof PROJECT_MODULES)[number];
 
 /** By what the code of a function imports such a module. */
-export function toOutputPath(module: LeftOutModule): string {
+export function toOutputPath(module: ProjectModule): string {
   return `./${module}`;
 }
 
-/** Whether the function has the declared servers beside its code: one that only looks after failed jobs asks none. */
-export function readsServers({ source }: EntryPoint): boolean {
-  return source !== "functions/dead-jobs.lambda.ts";
+/** Whether the function has the module beside its code, and imports it. */
+export function wantsModule({ loadsSkills, readsServers }: EntryPoint, module: ProjectModule): boolean {
+  return module === "mcp.json" ? readsServers : loadsSkills;
 }
 
 /** What is wrong with the bundle of an entry point, one line each. */
@@ -28,8 +26,7 @@ export function findBundleProblems(metafile: Metafile, entry: EntryPoint): reado
         `${input} is CommonJS: a dynamic import of it loses every name but default; import it statically in a module ` +
         "of our own, and that module dynamically",
     ),
-    ...findMisplacedModule(metafile, PINS_MODULE, { entry, wanted: entry.loadsSkills }),
-    ...findMisplacedModule(metafile, SERVERS_MODULE, { entry, wanted: readsServers(entry) }),
+    ...PROJECT_MODULES.flatMap((module) => findMisplacedModule(metafile, module, entry)),
     ...findMisplacedPackages(metafile, entry),
   ];
 }
@@ -58,11 +55,8 @@ function findNamelessImports({ inputs, outputs }: Metafile): readonly string[] {
   return entries.filter((entry) => inputs[entry]?.format === "cjs");
 }
 
-function findMisplacedModule(
-  { inputs }: Metafile,
-  module: LeftOutModule,
-  { entry, wanted }: { readonly entry: EntryPoint; readonly wanted: boolean },
-): readonly string[] {
+function findMisplacedModule({ inputs }: Metafile, module: ProjectModule, entry: EntryPoint): readonly string[] {
+  const wanted = wantsModule(entry, module);
   const all = Object.values(inputs).flatMap(({ imports }) => imports);
   const imports = all.filter(({ path, external }) => external === true && path === toOutputPath(module));
   if (imports.length > 0 !== wanted) return [`${entry.source} ${wanted ? "does not import" : "imports"} ${module}`];

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { formatPins } from "../functions/repository/pins.ts";
-import { PINS_MODULE, readsServers, SERVERS_MODULE } from "./bundle-check.ts";
+import { PROJECT_MODULES, type ProjectModule, wantsModule } from "./bundle-check.ts";
 import { ENTRY_POINTS, type FunctionName } from "./entry-points.ts";
 import type { DeclaredServers } from "./mcp-servers.ts";
 import type { VerifiedSkills } from "./verified-skills.ts";
@@ -15,6 +15,8 @@ export type ProjectPlaces = {
   /** Directory of the built code, that of each function in a directory of its name. */
   readonly code: string;
   readonly skills: Pick<VerifiedSkills, "pins" | "files">;
+  /** Approved refs and bundles. */
+  readonly approvals: readonly string[];
   readonly servers: Pick<DeclaredServers, "json">;
   /** Where the bundles are written, each in a directory of its function's name; whatever is there is removed. */
   readonly directory: string;
@@ -40,8 +42,9 @@ export function ofEachFunction<T>(make: (name: FunctionName) => T): Readonly<Rec
 }
 
 /**
- * Beside each function's code the pins that the skills were verified against and those very skill files where skills
- * are loaded, and the servers that were found fit for the cloud. Throws a system error when there is no such code.
+ * Beside each function's code, where skills are loaded, the pins that the skills were verified against, those very skill
+ * files and the approvals, and where servers are asked those that were found fit for the cloud. All of it is part of the
+ * asset that is deployed by its digest, and none of it fills a function's environment, which has 4 KiB. Throws a system error when there is no such code.
  */
 export function placeProject(places: ProjectPlaces): Bundles {
   rmSync(places.directory, { recursive: true, force: true });
@@ -57,16 +60,17 @@ function readCode(directory: string): readonly BundledFile[] {
 }
 
 /** What the code of a function imports or reads and the project decides, as the check of the built code has it. */
-function decidedFor(name: FunctionName, { skills, servers }: ProjectPlaces): readonly BundledFile[] {
+function decidedFor(name: FunctionName, { skills, approvals, servers }: ProjectPlaces): readonly BundledFile[] {
   const entry = ENTRY_POINTS[name];
-  const loaded = [
-    { path: PINS_MODULE, content: formatPins(skills.pins) },
-    ...skills.files.map(({ path, content }) => ({ path: join("skills", path), content })),
-  ];
-  return [
-    ...(entry.loadsSkills ? loaded : []),
-    ...(readsServers(entry) ? [{ path: SERVERS_MODULE, content: servers.json }] : []),
-  ];
+  const contents: Readonly<Record<ProjectModule, string>> = {
+    "pins.json": formatPins(skills.pins),
+    "approvals.json": JSON.stringify(approvals),
+    "mcp.json": servers.json,
+  };
+  const wanted = PROJECT_MODULES.filter((module) => wantsModule(entry, module));
+  const modules = wanted.map((path) => ({ path, content: contents[path] }));
+  const files = skills.files.map(({ path, content }) => ({ path: join("skills", path), content }));
+  return entry.loadsSkills ? [...modules, ...files] : modules;
 }
 
 /** Readable for everybody, whatever the umask: the archive keeps modes, and Lambda does not run as its owner. */

@@ -1,5 +1,12 @@
 import { loadPolicy } from "../functions/broker/operator-policy.ts";
-import { DeadJobsEnv, HttpEnv, NotifyEnv, ReconcileEnv, RefreshEnv, WorkerEnv } from "../functions/contract/env.ts";
+import type {
+  DeadJobsEnv,
+  HttpEnv,
+  NotifyEnv,
+  ReconcileEnv,
+  RefreshEnv,
+  WorkerEnv,
+} from "../functions/contract/env.ts";
 import { Fault, type Outcome, refuse, type Violation } from "../functions/contract/fault.ts";
 import { LimitsInput, operatorLimits } from "../functions/contract/limits.ts";
 import { parseMcpToolName } from "../functions/contract/offered-tool.ts";
@@ -7,11 +14,6 @@ import { OperatorSettings, parseSettings } from "../functions/contract/settings.
 import { MAX_JOB_TIMEOUT_MS } from "./timeouts.ts";
 
 /** The operator's settings, and what a deployed function cannot do with settings that one machine would take. */
-
-/** Lambda takes 4 KiB for all names and values together. */
-const MAX_ENVIRONMENT_BYTES = 4096;
-/** Bytes at most of what is known only while deploying: the name of a bucket, the addresses of queues. */
-const PLACES = { BUCKET_NAME: 63, JOBS_QUEUE_URL: 160, NOTIFICATIONS_QUEUE_URL: 160, REFRESH_QUEUE_URL: 160 } as const;
 
 /** What there is to approve. */
 export type Approvable = {
@@ -33,14 +35,13 @@ export function parseDeploySettings(
   const read = parsed.ok ? [] : parsed.fault.violations;
   const approvals = findApprovalProblems(context.tools, approvable);
   const violations = [...read, ...approvals, ...findTimeoutProblems(context.limits)];
-  if (parsed.ok) violations.push(...findEnvironmentProblems(parsed.value));
   if (parsed.ok && violations.length === 0) return parsed;
   const lines = violations.map(({ path, message }) => `  ${path}: ${message}`).join("\n");
   return refuse("REQUEST_INVALID", `the settings in cdk.json "context" are not valid:\n${lines}`, { violations });
 }
 
-/** Names of the bucket and the queues, which the stack adds. */
-type Place = keyof typeof PLACES;
+/** Known only while deploying; the stack adds them. */
+type Place = "BUCKET_NAME" | "JOBS_QUEUE_URL" | "NOTIFICATIONS_QUEUE_URL" | "REFRESH_QUEUE_URL";
 type Chosen<Env> = Readonly<Record<Exclude<keyof Env, Place>, string>>;
 export type Environments = {
   readonly http: Chosen<HttpEnv>;
@@ -53,25 +54,22 @@ export type Environments = {
 
 /** What the settings say to each function. */
 export function toEnvironments(settings: OperatorSettings): Environments {
-  const APPROVED_TOOLS = JSON.stringify(settings.tools);
   const DEBOUNCE_SECONDS = String(settings.debounceSeconds);
   const MAX_LIST_AGE_SECONDS = String(settings.maxListAgeSeconds);
   const LIMITS = JSON.stringify(settings.limits);
   const ASYNC_JOB_SECONDS = String(settings.asyncJobSeconds);
   return {
     http: {
-      APPROVED_TOOLS,
       LIMITS,
       ASYNC_JOB_SECONDS,
       AUTH: JSON.stringify(settings.auth),
       ARTIFACT_DAYS: String(settings.artifactDays),
       MAX_LIST_AGE_SECONDS,
     },
-    worker: { APPROVED_TOOLS, LIMITS, ASYNC_JOB_SECONDS, MAX_LIST_AGE_SECONDS },
+    worker: { LIMITS, ASYNC_JOB_SECONDS, MAX_LIST_AGE_SECONDS },
     deadJobs: {},
     notify: { DEBOUNCE_SECONDS },
     refresh: {
-      APPROVED_TOOLS,
       DEBOUNCE_SECONDS,
       LONGEST_WAIT_SECONDS: String(settings.longestWaitSeconds),
       MAX_LIST_AGE_SECONDS,
@@ -134,30 +132,4 @@ function findTimeoutProblems(limits: unknown): readonly Violation[] {
     violations.push({ path: "/limits/call_timeout_ms", message: `less than job_timeout_ms (${job}), got ${call}` });
   }
   return violations;
-}
-
-function findEnvironmentProblems(settings: OperatorSettings): readonly Violation[] {
-  const { http, worker, deadJobs, notify, refresh, reconcile } = toEnvironments(settings);
-  const sizes = [
-    { name: "http", bytes: byteCount(http, HttpEnv) },
-    { name: "worker", bytes: byteCount(worker, WorkerEnv) },
-    { name: "dead-jobs", bytes: byteCount(deadJobs, DeadJobsEnv) },
-    { name: "notify", bytes: byteCount(notify, NotifyEnv) },
-    { name: "refresh", bytes: byteCount(refresh, RefreshEnv) },
-    { name: "reconcile", bytes: byteCount(reconcile, ReconcileEnv) },
-  ];
-  const tooLarge = sizes.filter(({ bytes }) => bytes > MAX_ENVIRONMENT_BYTES);
-  if (tooLarge.length === 0) return [];
-  const told = tooLarge.map(({ name, bytes }) => `${bytes} bytes of environment for ${name}`).join(" and ");
-  return [
-    { path: "/tools", message: `make ${told} with the other settings, a function takes ${MAX_ENVIRONMENT_BYTES}` },
-  ];
-}
-
-function byteCount(chosen: Readonly<Record<string, string>>, { shape }: { readonly shape: object }): number {
-  const places = Object.entries(PLACES).filter(([name]) => name in shape);
-  return places.reduce(
-    (sum, [name, bytes]) => sum + name.length + bytes,
-    Buffer.byteLength(Object.entries(chosen).flat().join("")),
-  );
 }

@@ -1,4 +1,4 @@
-/** The functions of the service, and what the code of each is made of; the declared MCP servers are compiled into all. */
+/** The functions of the service, and what the code of each is made of; what a project decides is put beside it. */
 
 export const FUNCTION_NAMES = ["http", "worker", "dead-jobs", "notify", "refresh", "reconcile"] as const;
 export type FunctionName = (typeof FUNCTION_NAMES)[number];
@@ -6,9 +6,9 @@ export type FunctionName = (typeof FUNCTION_NAMES)[number];
 export type EntryPoint = {
   /** Its source, relative to the root of the sources. */
   readonly source: string;
-  /** Has the pinned skill files beside its code, and their pins compiled in. */
+  /** Has the pinned skill files beside its code, with their pins and the approvals. */
   readonly loadsSkills: boolean;
-  /** Reads which MCP servers are declared. */
+  /** Has the declared MCP servers beside its code. */
   readonly readsServers: boolean;
   /** Packages that it has and does not read at its start: what few requests need would slow the start of all. */
   readonly lazyPackages: readonly string[];

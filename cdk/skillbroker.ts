@@ -129,7 +129,7 @@ function checkProps(scope: Construct, props: SkillBrokerProps): CheckedProject {
   return withIssuer(checked.value, props);
 }
 
-function placeBundles(scope: Construct, { skills, servers }: CheckedProject, code: string): Bundles {
+function placeBundles(scope: Construct, { settings, skills, servers }: CheckedProject, code: string): Bundles {
   if (!existsSync(code)) {
     const help = "run npm run build in the checkout of skillbroker, or give the directory as functionsCode";
     throw new Error(`${scope.node.path}: the code of the functions is not at ${code}; ${help}`);
@@ -137,7 +137,8 @@ function placeBundles(scope: Construct, { skills, servers }: CheckedProject, cod
   const { outdir } = Stage.of(scope) ?? {};
   if (outdir === undefined) throw new Error(`${scope.node.path}: belongs into a stack of an app`);
   // Not a temporary directory: without asset staging the template points at this very place.
-  return placeProject({ code, skills, servers, directory: join(outdir, "bundles", scope.node.addr) });
+  const directory = join(outdir, "bundles", scope.node.addr);
+  return placeProject({ code, skills, approvals: settings.tools, servers, directory });
 }
 
 function toKey(scope: Construct, key: SkillBrokerProps["encryptionKey"]): IKey | undefined {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import mcp from "../mcp.json" with { type: "json" };
 import pins from "../skills/pins.json" with { type: "json" };
+import approvals from "./approvals.json" with { type: "json" };
 import { createHttpHandler } from "./aws/http/handler.ts";
 import { createS3Client, createS3ObjectStore } from "./aws/s3-object-store.ts";
 import { HttpEnv, parseEnv } from "./contract/env.ts";
@@ -21,7 +22,7 @@ const log = createJsonLog((line) => process.stdout.write(`${line}\n`));
 const installed = installProject({
   skillsRoot: join(import.meta.dirname, "skills"),
   pins: () => parsePins(pins),
-  approvals: env.APPROVED_TOOLS,
+  approvals,
   mcp,
   log,
 });

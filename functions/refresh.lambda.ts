@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import mcp from "../mcp.json" with { type: "json" };
 import pins from "../skills/pins.json" with { type: "json" };
+import approvals from "./approvals.json" with { type: "json" };
 import { createS3Client, createS3ObjectStore } from "./aws/s3-object-store.ts";
 import { createAwsSecretReader } from "./aws/secrets.ts";
 import { createQueueHandler } from "./aws/sqs-events.ts";
@@ -21,7 +22,7 @@ const debounceSeconds = env.DEBOUNCE_SECONDS;
 const installed = installProject({
   skillsRoot: join(import.meta.dirname, "skills"),
   pins: () => parsePins(pins),
-  approvals: env.APPROVED_TOOLS,
+  approvals,
   mcp,
   log,
 });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import mcp from "../mcp.json" with { type: "json" };
 import pins from "../skills/pins.json" with { type: "json" };
+import approvals from "./approvals.json" with { type: "json" };
 import { createS3Client, createS3ObjectStore } from "./aws/s3-object-store.ts";
 import { createQueueHandler } from "./aws/sqs-events.ts";
 import { parseEnv, WorkerEnv } from "./contract/env.ts";
@@ -18,7 +19,7 @@ const log = createJsonLog((line) => process.stdout.write(`${line}\n`));
 const installed = installProject({
   skillsRoot: join(import.meta.dirname, "skills"),
   pins: () => parsePins(pins),
-  approvals: env.APPROVED_TOOLS,
+  approvals,
   mcp,
   log,
 });

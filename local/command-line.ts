@@ -32,6 +32,9 @@ import { realTimer } from "./timer.ts";
 
 /** The command `skillbroker`. */
 
+/** That of the checkout or the package, whether this runs from sources or from what was built of them. */
+const OWN_PROJECT = findProjectRoot(import.meta.dirname, dirname(import.meta.dirname));
+
 const COMMANDS: readonly Command[] = [
   tools,
   describe,
@@ -102,7 +105,7 @@ async function runCommand(command: Command, words: readonly string[], options: C
   const [least, most] = command.words;
   if (positionals.length < least) throw new UsageError(`${command.usage} is missing`);
   if (positionals.length > most) throw new UsageError(`too many words: ${JSON.stringify(positionals[most])}`);
-  const root = option("project") ?? findProjectRoot(options.cwd, dirname(import.meta.dirname));
+  const root = option("project") ?? findProjectRoot(options.cwd, OWN_PROJECT);
   const project = once(() => readProject(root));
   const connect = once(() => connectTo(option("endpoint"), { project, root, env: options.env }));
   const context: CommandContext = {

@@ -31,13 +31,10 @@ const seconds = (setting: z.ZodDefault<z.ZodNumber>) =>
 
 const BucketName = z.string().min(3).max(63);
 const QueueUrl = z.url({ protocol: /^https?$/, error: "http or https URL expected" });
-/** JSON array of approved refs and bundles. */
-const ApprovedTools = json(z.array(z.string()));
 
 export const HttpEnv = z.object({
   BUCKET_NAME: BucketName,
   NOTIFICATIONS_QUEUE_URL: QueueUrl,
-  APPROVED_TOOLS: ApprovedTools,
   /** JSON object of limits that differ from the defaults. */
   LIMITS: json(LimitsInput),
   /** As JSON, as the operator wrote it. */
@@ -55,7 +52,6 @@ export type HttpEnv = z.infer<typeof HttpEnv>;
 
 export const WorkerEnv = z.object({
   BUCKET_NAME: BucketName,
-  APPROVED_TOOLS: ApprovedTools,
   LIMITS: json(LimitsInput),
   ASYNC_JOB_SECONDS: seconds(asyncJobSeconds),
   MAX_LIST_AGE_SECONDS: seconds(maxListAgeSeconds),
@@ -74,7 +70,6 @@ export type NotifyEnv = z.infer<typeof NotifyEnv>;
 
 export const RefreshEnv = z.object({
   BUCKET_NAME: BucketName,
-  APPROVED_TOOLS: ApprovedTools,
   DEBOUNCE_SECONDS: seconds(debounceSeconds),
   LONGEST_WAIT_SECONDS: seconds(longestWaitSeconds),
   MAX_LIST_AGE_SECONDS: seconds(maxListAgeSeconds),

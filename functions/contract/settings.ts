@@ -11,12 +11,17 @@ export const ROUTE_GROUPS = ["run", "read", "notify", "operate"] as const;
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 
 /** RFC 6749, 3.3: printable, without space, quote and backslash. */
-const Scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, "a scope without spaces expected");
+const Scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/, "a scope without spaces expected");
 
-/** Callers bring a token of this issuer; each group of routes wants a scope of its own. */
+/**
+ * Callers bring a token of this issuer; each group of routes wants a scope of its own. All of it fits into the environment
+ * of a function, which has 4 KiB.
+ */
 export const JwtAuth = z.strictObject({
-  issuer: z.url({ protocol: /^https$/, error: "an https URL expected, that of the issuer as its tokens have it" }),
-  audience: z.array(z.string().min(1).max(500)).min(1, "at least one audience expected").max(20),
+  issuer: z
+    .url({ protocol: /^https$/, error: "an https URL expected, that of the issuer as its tokens have it" })
+    .max(500),
+  audience: z.array(z.string().min(1).max(200)).min(1, "at least one audience expected").max(8),
   scopes: z
     .strictObject({
       run: Scope.default("skillbroker/run"),

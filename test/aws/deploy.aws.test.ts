@@ -93,16 +93,20 @@ describe.skipIf(moto === undefined)("a deployment (moto)", () => {
     "is updated to what the operator changed, in place, and is then taken away without anybody's files",
     async () => {
       const s3 = createTestS3Client(server.url);
-      const { BUCKET_NAME: Bucket = "", APPROVED_TOOLS } = await environmentOf("HttpFunction");
-      expect(APPROVED_TOOLS).toBe('["local"]');
+      const { BUCKET_NAME: Bucket = "" } = await environmentOf("HttpFunction");
+      const codeOf = async (part: string) =>
+        (await aws.functions()).find(({ FunctionName }) => FunctionName.includes(part))?.CodeSha256;
+      const [http, notify] = [await codeOf("HttpFunction"), await codeOf("NotifyFunction")];
       await s3.send(new PutObjectCommand({ Bucket, Key: "artifacts/a/file.pdf", Body: "a caller's file" }));
       await deploy(second);
       expect(await aws.stackStatus("SkillBroker")).toBe("UPDATE_COMPLETE");
       expect(await environmentOf("HttpFunction")).toMatchObject({
         BUCKET_NAME: Bucket,
-        APPROVED_TOOLS: '["local","data_table@1"]',
         ARTIFACT_DAYS: "30",
       });
+      // What is approved is part of the code that reads it, and of no other.
+      expect(await codeOf("HttpFunction")).not.toBe(http);
+      expect(await codeOf("NotifyFunction")).toBe(notify);
       await cdk.run("destroy", "--app", second, "--force");
       expect(await aws.stackStatus("SkillBroker")).toBeUndefined();
       expect(await aws.functions()).toEqual([]);

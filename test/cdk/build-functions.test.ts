@@ -46,7 +46,9 @@ describe("code built where other code was before, under a private umask", () => 
   });
 
   test("imports from beside it what a project decides, as JSON", () => {
-    expect(holding('from "./pins.json" with { type: "json" }')).toEqual(["http", "worker", "refresh"]);
+    for (const name of ["pins", "approvals"]) {
+      expect(holding(`from "./${name}.json" with { type: "json" }`)).toEqual(["http", "worker", "refresh"]);
+    }
     expect(holding('from "./mcp.json" with { type: "json" }')).toEqual(
       FUNCTION_NAMES.filter((name) => name !== "dead-jobs"),
     );
@@ -66,7 +68,7 @@ test("what is not fit to be deployed is told of every function in one list, and 
   const wanted = (name: FunctionName) => {
     const { source, loadsSkills } = ENTRY_POINTS[name];
     if (name === "dead-jobs") return [`  ${name}: ${source} imports mcp.json`];
-    return loadsSkills ? [`  ${name}: ${source} does not import pins.json`] : [];
+    return loadsSkills ? ["pins", "approvals"].map((each) => `  ${name}: ${source} does not import ${each}.json`) : [];
   };
   await expect(buildFunctions({ root, directory })).rejects.toMatchObject({
     code: "DEFECT",

@@ -6,8 +6,9 @@ import { ENTRY_POINTS, FUNCTION_NAMES, type FunctionName } from "../../cdk/entry
 /** Hand-written accounts of bundles; that a real one is sound, bundle.test.ts shows. */
 
 const PINS = "./pins.json";
+const APPROVALS = "./approvals.json";
 const SERVERS = "./mcp.json";
-const LEFT_OUT: readonly string[] = [PINS, SERVERS];
+const LEFT_OUT: readonly string[] = [PINS, APPROVALS, SERVERS];
 
 type Chunk = {
   /** Sources and libraries; also the modules that are left out, which the first of them imports. */
@@ -59,7 +60,7 @@ const soundInputs = (name: FunctionName) => [
   "node_modules/zod/index.js",
   "(disabled):node_modules/debug/browser.js",
   ...(READING.includes(name) ? [SERVERS] : []),
-  ...(ENTRY_POINTS[name].loadsSkills ? [PINS] : []),
+  ...(ENTRY_POINTS[name].loadsSkills ? [PINS, APPROVALS] : []),
 ];
 /** Those that know of the declared servers. */
 const READING: readonly FunctionName[] = ["http", "worker", "notify", "refresh", "reconcile"];
@@ -106,10 +107,12 @@ describe("a bundle is refused", () => {
     expect(problems).toEqual([`${ENTRY_POINTS[name].source} does not import mcp.json`]);
   });
 
-  test.each(["http", "worker", "refresh"] as const)("of %s without pins", (name) => {
-    const inputs = soundInputs(name).filter((input) => input !== PINS);
-    const problems = findBundleProblems(metafileOf(name, { index: { inputs } }), ENTRY_POINTS[name]);
-    expect(problems).toEqual([`${ENTRY_POINTS[name].source} does not import pins.json`]);
+  test.each(["http", "worker", "refresh"] as const)("of %s without pins or approvals", (name) => {
+    for (const left of [PINS, APPROVALS]) {
+      const inputs = soundInputs(name).filter((input) => input !== left);
+      const problems = findBundleProblems(metafileOf(name, { index: { inputs } }), ENTRY_POINTS[name]);
+      expect(problems).toEqual([`${ENTRY_POINTS[name].source} does not import ${left.slice(2)}`]);
+    }
   });
 
   test("of dead-jobs with the servers, since it asks none", () => {
@@ -124,9 +127,14 @@ describe("a bundle is refused", () => {
     ]);
   });
 
-  test.each(["dead-jobs", "notify", "reconcile"] as const)("of %s with pins, since it loads no skills", (name) => {
-    expect(problemsWith(name, PINS)).toEqual([`${ENTRY_POINTS[name].source} imports pins.json`]);
-  });
+  test.each(["dead-jobs", "notify", "reconcile"] as const)(
+    "of %s with pins or approvals, since it loads no skills",
+    (name) => {
+      for (const left of [PINS, APPROVALS]) {
+        expect(problemsWith(name, left)).toEqual([`${ENTRY_POINTS[name].source} imports ${left.slice(2)}`]);
+      }
+    },
+  );
 
   test.each([
     ["notify", "@modelcontextprotocol/client"],

@@ -17,6 +17,7 @@ const ACME = {
     pins: new Map([["acme", new Map([["triage", PIN]])]]),
     files: [{ path: "acme/triage/SKILL.md", content: Buffer.from("Triage.") }],
   },
+  approvals: ["local", "triage@1"],
   servers: { json: SERVERS },
 } as const;
 
@@ -45,11 +46,13 @@ describe("a project placed where another was before, under a private umask", () 
 
   test("has each function's own code, what it imports of the project, and nothing of what was there", () => {
     for (const name of FUNCTION_NAMES) {
+      const approvals = [["approvals.json", '["local","triage@1"]']];
       const loaded = [
         ["pins.json", formatPins(ACME.skills.pins)],
         ["skills/acme/triage/SKILL.md", "Triage."],
       ];
       expect([...filesOf(name)], name).toEqual([
+        ...(LOADING.includes(name) ? approvals : []),
         ["chunk-A.mjs", ""],
         ["index.mjs", `// ${name}\n`],
         ...(name === "dead-jobs" ? [] : [["mcp.json", SERVERS]]),

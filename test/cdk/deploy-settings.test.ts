@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { parseDeploySettings } from "../../cdk/deploy-settings.ts";
+import { parseDeploySettings, toEnvironments } from "../../cdk/deploy-settings.ts";
+import { LimitsInput } from "../../functions/contract/limits.ts";
+import { OperatorSettings, ROUTE_GROUPS } from "../../functions/contract/settings.ts";
 import "../kit/to-fail.ts";
 
 const violationPaths = (context: Readonly<Record<string, unknown>>) => {
@@ -66,39 +68,27 @@ test("takes the longest job that the function can wait for", () => {
   expect(violationPaths({ limits: { job_timeout_ms: 22_000 } })).toEqual([]);
 });
 
-describe("approvals fill a function's environment", () => {
-  /** As many bytes of JSON as wanted, a ref of 50 each and one for what is left. */
-  const refsOf = (bytes: number) => {
-    const refs = Array.from({ length: Math.floor(bytes / 53) - 1 }, (_, index) => refOf(50, index));
-    const left = bytes - JSON.stringify(refs).length;
-    return [...refs, refOf(left - 3, refs.length)];
+test("the longest settings fit into what Lambda takes as environment, names and values together", () => {
+  const limits = Object.fromEntries(LimitsInput.keyof().options.map((name) => [name, 604_800]));
+  const auth = {
+    issuer: `https://${"i".repeat(492)}`,
+    audience: Array.from({ length: 8 }, () => "a".repeat(200)),
+    scopes: Object.fromEntries(ROUTE_GROUPS.map((group) => [group, "s".repeat(100)])),
   };
-  const refOf = (length: number, index: number) =>
-    `s/${"t".repeat(length - 20)}${String(index).padStart(5, "0")}@3f9a0c1b2d4e`;
-  /** Names and values of what HTTP is told beside the approvals, with the longest name of a bucket and addresses of queues. */
-  const OTHERS =
-    "BUCKET_NAME".length +
-    63 +
-    "JOBS_QUEUE_URL".length +
-    160 +
-    "NOTIFICATIONS_QUEUE_URL".length +
-    160 +
-    "APPROVED_TOOLS".length +
-    'LIMITS{}AUTH"iam"ASYNC_JOB_SECONDS300ARTIFACT_DAYS7MAX_LIST_AGE_SECONDS86400'.length;
-
-  test("up to 4 KiB, and not one byte more", () => {
-    expect(JSON.stringify(refsOf(3_000))).toHaveLength(3_000);
-    expect(violationPaths({ tools: refsOf(4_096 - OTHERS) })).toEqual([]);
-    expect(violationPaths({ tools: refsOf(4_097 - OTHERS) })).toEqual(["/tools"]);
-  });
-
-  test("and every function that they do not fit into is named, in one line", () => {
-    const parsed = parseDeploySettings({ tools: refsOf(5_000) });
-    expect(violationPaths({ tools: refsOf(5_000) })).toEqual(["/tools"]);
-    expect(parsed.ok ? "" : parsed.fault.message).toMatch(
-      /for http and \d+ bytes of environment for worker and \d+ bytes of environment for refresh with/,
-    );
-  });
+  const settings = {
+    tools: Array.from({ length: 1_000 }, () => "t".repeat(300)),
+    limits,
+    auth,
+    debounceSeconds: 0.1 + 0.2,
+  };
+  const environments = toEnvironments(OperatorSettings.parse(settings));
+  expect(OperatorSettings.safeParse({ auth: { ...auth, issuer: `${auth.issuer}i` } }).success).toBe(false);
+  // The name of a bucket, and three addresses of queues with their names.
+  const places = 63 + 3 * 190;
+  for (const environment of Object.values(environments)) {
+    const bytes = Buffer.byteLength(Object.entries(environment).flat().join(""));
+    expect(bytes + places).toBeLessThanOrEqual(4096);
+  }
 });
 
 test("refuses a longest wait that is shorter than the window, beside what else is wrong", () => {

@@ -134,7 +134,6 @@ describe("the functions", () => {
     const { http, worker, notify, refresh, reconcile } = toEnvironments(settings);
     const places = Object.fromEntries(PLACE_OF);
     expect(parseEnv(HttpEnv, { ...places, ...http })).toMatchObject({
-      APPROVED_TOOLS: ["create_pdf@1"],
       LIMITS: { max_calls: 3 },
       AUTH: "none",
       ASYNC_JOB_SECONDS: 500,
@@ -142,14 +141,12 @@ describe("the functions", () => {
       MAX_LIST_AGE_SECONDS: 7_200,
     });
     expect(parseEnv(WorkerEnv, { ...places, ...worker })).toMatchObject({
-      APPROVED_TOOLS: ["create_pdf@1"],
       LIMITS: { max_calls: 3 },
       ASYNC_JOB_SECONDS: 500,
       MAX_LIST_AGE_SECONDS: 7_200,
     });
     expect(parseEnv(NotifyEnv, { ...places, ...notify })).toMatchObject({ DEBOUNCE_SECONDS: 2.5 });
     expect(parseEnv(RefreshEnv, { ...places, ...refresh })).toMatchObject({
-      APPROVED_TOOLS: ["create_pdf@1"],
       DEBOUNCE_SECONDS: 2.5,
       LONGEST_WAIT_SECONDS: 40,
       MAX_LIST_AGE_SECONDS: 7_200,

@@ -64,7 +64,7 @@ test("without props it approves nothing, asks for IAM and has the skills of the 
   const broker = make();
   const routes = [...resourcesOf(templateOf(broker), "AWS::ApiGatewayV2::Route").values()];
   expect(new Set(routes.map(({ AuthorizationType }) => AuthorizationType))).toEqual(new Set(["AWS_IAM"]));
-  expect(environmentOf(broker).APPROVED_TOOLS).toBe("[]");
+  expect(filesOf(broker, "http").get("approvals.json")).toBe("[]");
   expect(filesOf(broker, "http").get("pins.json")).toBe(readFileSync(join(BUILTIN_SKILLS, "pins.json"), "utf8"));
 });
 
@@ -88,10 +88,11 @@ test("what is asked for is what is deployed", () => {
   );
   const template = Template.fromStack(stack);
   expect(environmentOf(broker)).toMatchObject({
-    APPROVED_TOOLS: '["local","mine_update@1","github/search@3f9a0c1b2d4e"]',
     LIMITS: '{"max_calls":3}',
     ASYNC_JOB_SECONDS: "600",
   });
+  const approvals = '["local","mine_update@1","github/search@3f9a0c1b2d4e"]';
+  for (const name of ["http", "worker", "refresh"]) expect(filesOf(broker, name).get("approvals.json")).toBe(approvals);
   const functions = resourcesOf(template, "AWS::Lambda::Function");
   expect(functions.get("SkillsHttpFunction")).toMatchObject({
     ReservedConcurrentExecutions: 20,
@@ -153,7 +154,7 @@ describe("objects of the app", () => {
 
   test("a topic and a key may be given by their ARN", () => {
     const alarmTopic = "arn:aws:sns:eu-central-1:123456789012:on-call";
-    const encryptionKey = "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d";
+    const encryptionKey = "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d-1111-4222-8333-444455556666";
     const template = templateOf(make({ alarmTopic, encryptionKey }));
     const alarms = [...resourcesOf(template, "AWS::CloudWatch::Alarm").values()];
     expect(new Set(alarms.flatMap(({ AlarmActions }) => AlarmActions))).toEqual(new Set([alarmTopic]));
@@ -235,7 +236,7 @@ describe("grants", () => {
   });
 
   test("to notify allows to encrypt by the key of the queue", () => {
-    const encryptionKey = "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d";
+    const encryptionKey = "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d-1111-4222-8333-444455556666";
     expect(granted({ encryptionKey }, (broker, to) => broker.grantNotify(to))).toContainEqual({
       actions: ["kms:Decrypt", "kms:GenerateDataKey"],
       resources: [encryptionKey],

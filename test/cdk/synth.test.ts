@@ -174,7 +174,8 @@ describe("the bundles", () => {
       new Map(wanted.map(({ path, content }) => [`skills/${path}`, Buffer.from(content).toString()])),
     );
     const others = [...files.keys()].filter((path) => !path.startsWith("skills/"));
-    const decided = [...(name === "dead-jobs" ? [] : ["mcp.json"]), ...(wanted.length > 0 ? ["pins.json"] : [])];
+    const [approvals, pinned] = wanted.length > 0 ? [["approvals.json"], ["pins.json"]] : [[], []];
+    const decided = [...approvals, ...(name === "dead-jobs" ? [] : ["mcp.json"]), ...pinned];
     expect(others.filter((path) => !/^[A-Za-z0-9-]+\.mjs$/.test(path))).toEqual(decided);
     expect(others).toContain("index.mjs");
     expect(codeIn(files)).not.toMatch(/^\/\/# sourceMappingURL=/m);

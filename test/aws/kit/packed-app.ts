@@ -12,7 +12,15 @@ import { ROOT } from "../../cdk/kit/run-app.ts";
 
 /** What the package is made from. A copy is built, since a checkout that others work in should not change under them. */
 const SOURCES = ["cdk", "docs", "functions", "local", "scripts", "skills"] as const;
-const FILES = ["LICENSE", "README.md", "mcp.json", "package.json", "tsconfig.json", "tsconfig.build.json"] as const;
+const FILES = [
+  "LICENSE",
+  "README.md",
+  "cdk.json",
+  "mcp.json",
+  "package.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+] as const;
 
 export type Ran = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 

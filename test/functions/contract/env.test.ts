@@ -21,7 +21,6 @@ const FUNCTIONS = {
     good: {
       BUCKET_NAME: "bucket",
       NOTIFICATIONS_QUEUE_URL: QUEUE,
-      APPROVED_TOOLS: '["local"]',
       LIMITS: "{}",
       AUTH: '"iam"',
       JOBS_QUEUE_URL: QUEUE,
@@ -30,7 +29,6 @@ const FUNCTIONS = {
       MAX_LIST_AGE_SECONDS: "86400",
     },
     parsed: {
-      APPROVED_TOOLS: ["local"],
       LIMITS: {},
       AUTH: "iam",
       ASYNC_JOB_SECONDS: 300,
@@ -42,12 +40,11 @@ const FUNCTIONS = {
     schema: WorkerEnv,
     good: {
       BUCKET_NAME: "bucket",
-      APPROVED_TOOLS: '["local"]',
       LIMITS: "{}",
       ASYNC_JOB_SECONDS: "300",
       MAX_LIST_AGE_SECONDS: "86400",
     },
-    parsed: { APPROVED_TOOLS: ["local"], LIMITS: {}, ASYNC_JOB_SECONDS: 300, MAX_LIST_AGE_SECONDS: 86_400 },
+    parsed: { LIMITS: {}, ASYNC_JOB_SECONDS: 300, MAX_LIST_AGE_SECONDS: 86_400 },
   },
   "dead-jobs": { schema: DeadJobsEnv, good: { BUCKET_NAME: "bucket" }, parsed: {} },
   notify: {
@@ -59,13 +56,11 @@ const FUNCTIONS = {
     schema: RefreshEnv,
     good: {
       BUCKET_NAME: "bucket",
-      APPROVED_TOOLS: '["local"]',
       DEBOUNCE_SECONDS: "0.5",
       LONGEST_WAIT_SECONDS: "15",
       MAX_LIST_AGE_SECONDS: "86400",
     },
     parsed: {
-      APPROVED_TOOLS: ["local"],
       DEBOUNCE_SECONDS: 0.5,
       LONGEST_WAIT_SECONDS: 15,
       MAX_LIST_AGE_SECONDS: 86_400,
@@ -117,7 +112,6 @@ describe("an environment", () => {
 
   test.each([
     ["BUCKET_NAME", http, ["", "ab", "x".repeat(64)]],
-    ["APPROVED_TOOLS", http, ["", "local", "{}", '"local"', "[1]", '["local"', '[["local"]]', "null"]],
     [
       "LIMITS",
       http,
@@ -159,7 +153,7 @@ describe("an environment", () => {
   });
 
   test("that is wrong does not give its values away", () => {
-    const wrong = { APPROVED_TOOLS: "[SECRET", AUTH: "SECRET", NOTIFICATIONS_QUEUE_URL: "SECRET" };
+    const wrong = { LIMITS: "{SECRET", AUTH: "SECRET", NOTIFICATIONS_QUEUE_URL: "SECRET" };
     expect(faultOf(http.schema, { ...http.good, ...wrong }).message).not.toContain("SECRET");
     expect(faultOf(refresh.schema, { ...refresh.good, DEBOUNCE_SECONDS: "SECRET" }).message).not.toContain("SECRET");
   });
