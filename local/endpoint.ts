@@ -12,7 +12,7 @@ const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "
 export function connectToEndpoint(endpoint: string, env: Env): ApiClient {
   const url = readEndpoint(endpoint);
   const baseUrl = url.origin + url.pathname.replace(/\/+$/, "");
-  return createApiClient({ baseUrl, sign: LOOPBACK_HOSTS.has(url.hostname) ? undefined : signerFor(url, env) });
+  return createApiClient({ baseUrl, sign: signerFor(url, env) });
 }
 
 function readEndpoint(endpoint: string): URL {
@@ -29,8 +29,12 @@ function readEndpoint(endpoint: string): URL {
   return url;
 }
 
-/** A token is in the environment and not among the words, which everybody on the machine can read. */
-function signerFor(url: URL, env: Env): SignRequest {
+/**
+ * None for this machine. A token is in the environment and not among the words, which everybody on the machine can read.
+ * Throws a `UsageError` when it cannot be told how to sign.
+ */
+export function signerFor(url: URL, env: Env): SignRequest | undefined {
+  if (LOOPBACK_HOSTS.has(url.hostname)) return undefined;
   const token = env.SKILLBROKER_TOKEN;
   if (token) return (request) => withToken(request, token);
   const region = regionOfEndpoint(url.hostname) ?? (env.AWS_REGION || env.AWS_DEFAULT_REGION);

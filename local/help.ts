@@ -8,7 +8,7 @@ export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   endpoint: {
     type: "string",
     value: "url",
-    help: "use a running service; beyond this machine, requests are signed with your AWS credentials",
+    help: "use a running service; beyond this machine, requests bear the token in SKILLBROKER_TOKEN, or are signed with your AWS credentials",
   },
   help: { type: "boolean", short: "h", help: "show this help" },
 };
