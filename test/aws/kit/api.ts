@@ -212,7 +212,7 @@ function toSentHeaders({ headers = {}, body = "" }: GatewayRequest, host: string
   const own = {
     host,
     "content-length": String(Buffer.byteLength(body)),
-    "x-amzn-trace-id": toTraceId().split(";")[0] ?? "",
+    "x-amzn-trace-id": toTraceId(),
     "x-forwarded-for": SOURCE_IP,
     "x-forwarded-port": "443",
     "x-forwarded-proto": "https",

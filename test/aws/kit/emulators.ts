@@ -3,6 +3,7 @@ import { buildApp } from "fauxqs";
 import { findMoto, startMoto } from "../../kit/moto.ts";
 import { createTestS3Client } from "../../kit/s3-client.ts";
 import { startS3Server } from "../../kit/s3-server.ts";
+import { REGION } from "./names.ts";
 
 /** S3 and SQS on this machine: independent emulators, each for what it gets right. */
 
@@ -12,7 +13,6 @@ export const CREDENTIALS = {
   secretAccessKey: "the secret of the tests",
   sessionToken: "the session of the tests",
 } as const;
-export const REGION = "eu-central-1" as const;
 
 export type Storage = {
   readonly url: string;
@@ -22,7 +22,6 @@ export type Storage = {
   close(): Promise<void>;
 };
 
-export const MOTO_MISSING = "moto is not here: python3 has no moto[server]";
 export const moto = findMoto();
 
 /** With an empty bucket of this name. */

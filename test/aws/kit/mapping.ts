@@ -14,7 +14,8 @@ import { toSqsEvent } from "./sqs-event.ts";
 export const MappingProperties = z.strictObject({
   EventSourceArn: z.string(),
   FunctionName: z.string(),
-  BatchSize: z.int().default(10),
+  /** More than one request gives would be gathered from several, which nothing here does. */
+  BatchSize: z.int().min(1).max(10).default(10),
   MaximumBatchingWindowInSeconds: z.literal(0).optional(),
   FunctionResponseTypes: z.array(z.literal("ReportBatchItemFailures")).default([]),
   ScalingConfig: z.strictObject({ MaximumConcurrency: z.int().min(2) }).optional(),
@@ -41,7 +42,7 @@ export type Delivery = {
 export type Mapping = {
   /** What was handed to the function so far, in the order in which it was done with. */
   readonly deliveries: readonly Delivery[];
-  /** Resolves once the batches at work are done with; no other is begun. */
+  /** Resolves once the last request for messages was answered, and what it gave is done with. */
   close(): Promise<void>;
 };
 
@@ -50,10 +51,10 @@ const WAIT_SECONDS = 1;
 
 export function startMapping(setup: MappingSetup, client: SQSClient): Mapping {
   const deliveries: Delivery[] = [];
-  const closing = new AbortController();
+  let closed = false;
   const work = async () => {
-    while (!closing.signal.aborted) {
-      const messages = await receive(setup, client, closing.signal);
+    while (!closed) {
+      const messages = await receive(setup, client);
       if (messages.length > 0) deliveries.push({ messages, failed: await deliver(messages, setup, client) });
     }
   };
@@ -61,33 +62,24 @@ export function startMapping(setup: MappingSetup, client: SQSClient): Mapping {
   return {
     deliveries,
     close: async () => {
-      closing.abort();
+      // Not broken off: a message that is on its way to nobody would stay hidden.
+      closed = true;
       await Promise.all(workers);
     },
   };
 }
 
-/** None once `signal` is aborted. */
-async function receive(
-  { queue, batchSize }: MappingSetup,
-  client: SQSClient,
-  signal: AbortSignal,
-): Promise<readonly Message[]> {
-  const command = new ReceiveMessageCommand({
-    QueueUrl: queue.url,
-    // One request gives ten at the most; a greater batch is made of several.
-    MaxNumberOfMessages: Math.min(batchSize, 10),
-    WaitTimeSeconds: WAIT_SECONDS,
-    MessageSystemAttributeNames: ["All"],
-    MessageAttributeNames: ["All"],
-  });
-  try {
-    const { Messages = [] } = await client.send(command, { abortSignal: signal });
-    return Messages;
-  } catch (error) {
-    if (signal.aborted) return [];
-    throw error;
-  }
+async function receive({ queue, batchSize }: MappingSetup, client: SQSClient): Promise<readonly Message[]> {
+  const { Messages = [] } = await client.send(
+    new ReceiveMessageCommand({
+      QueueUrl: queue.url,
+      MaxNumberOfMessages: batchSize,
+      WaitTimeSeconds: WAIT_SECONDS,
+      MessageSystemAttributeNames: ["All"],
+      MessageAttributeNames: ["All"],
+    }),
+  );
+  return Messages;
 }
 
 async function deliver(

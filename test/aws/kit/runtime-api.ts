@@ -22,6 +22,8 @@ export type FunctionSetup = {
   readonly handler: string;
   readonly timeoutMs: number;
   readonly memoryMiB: number;
+  /** Every invocation is sampled. */
+  readonly traced: boolean;
   /** The environment but for what Lambda itself sets. */
   readonly variables: Readonly<Record<string, string>>;
 };
@@ -155,20 +157,20 @@ function takeReport(state: State, { path, body, response }: Report): void {
   response.writeHead(202).end("{}");
 }
 
-function toHeaders(id: string, { arn, timeoutMs }: FunctionSetup): Readonly<Record<string, string>> {
+function toHeaders(id: string, { arn, timeoutMs, traced }: FunctionSetup): Readonly<Record<string, string>> {
   return {
     "content-type": "application/json",
     "lambda-runtime-aws-request-id": id,
     "lambda-runtime-deadline-ms": String(Date.now() + timeoutMs),
     "lambda-runtime-invoked-function-arn": arn,
-    "lambda-runtime-trace-id": toTraceId(),
+    "lambda-runtime-trace-id": `${toTraceId()};Parent=${randomBytes(8).toString("hex")};Sampled=${traced ? 1 : 0}`,
   };
 }
 
 /** As X-Ray writes them: version, seconds in hexadecimal, 96 random bits. */
 export function toTraceId(): string {
   const seconds = Math.floor(Date.now() / 1000).toString(16);
-  return `Root=1-${seconds}-${randomBytes(12).toString("hex")};Parent=${randomBytes(8).toString("hex")};Sampled=0`;
+  return `Root=1-${seconds}-${randomBytes(12).toString("hex")}`;
 }
 
 function toTimeout(id: string, { timeoutMs }: FunctionSetup): FunctionError {
@@ -208,7 +210,7 @@ function startProcess(setup: FunctionSetup, address: ReturnType<ReturnType<typeo
       AWS_LAMBDA_RUNTIME_API: `127.0.0.1:${port}`,
       LAMBDA_TASK_ROOT: setup.taskRoot,
       _HANDLER: setup.handler,
-      _X_AMZN_TRACE_ID: toTraceId(),
+      ...(setup.traced ? { _X_AMZN_TRACE_ID: `${toTraceId()};Sampled=1` } : {}),
       ...setup.variables,
     },
   });

@@ -1,7 +1,8 @@
 import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import { expect } from "vitest";
 import type { GatewayAnswer, GatewayRequest } from "./api.ts";
-import type { Cloud, DeployedFunction } from "./cloud.ts";
+import type { Cloud } from "./cloud.ts";
+import type { DeployedFunction } from "./deployed-function.ts";
 import type { Lambda } from "./lambda.ts";
 import type { MappingSetup } from "./mapping.ts";
 import type { Queue } from "./queues.ts";

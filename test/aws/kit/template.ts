@@ -161,3 +161,20 @@ function substitute(
     return attribute.length === 0 ? refOf(id, resolution) : attributeOf([id, attribute.join(".")], resolution);
   });
 }
+
+const WithVariables = z.looseObject({ Environment: z.object({ Variables: z.record(z.string(), z.unknown()) }) });
+
+/** Variables of a function by its logical id, as the template has them; none for one that has none. */
+export function variablesOf({ resources }: Assembly, id: string): Readonly<Record<string, unknown>> {
+  const parsed = WithVariables.safeParse(resources.get(id)?.Properties);
+  return parsed.success ? parsed.data.Environment.Variables : {};
+}
+
+/** The stack as if nobody had told the function these variables. */
+export function withoutVariables(assembly: Assembly, id: string, names: readonly string[]): Assembly {
+  const resource = assembly.resources.get(id);
+  if (resource === undefined) throw new Error(`the template has no ${id}`);
+  const left = Object.entries(variablesOf(assembly, id)).filter(([name]) => !names.includes(name));
+  const Properties = { ...resource.Properties, Environment: { Variables: Object.fromEntries(left) } };
+  return { ...assembly, resources: new Map([...assembly.resources, [id, { ...resource, Properties }]]) };
+}
