@@ -22,5 +22,10 @@ const context = {
 
 /** Whatever the schedule says: what is due is read from the catalog. */
 export const handler = async (): Promise<void> => {
-  await reconcile(context);
+  try {
+    await reconcile(context);
+  } catch (error) {
+    log("error", "reconcile failed", { error });
+    throw error;
+  }
 };

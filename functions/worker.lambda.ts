@@ -39,6 +39,7 @@ const work = createWorker({
   maxListAgeMs: env.MAX_LIST_AGE_SECONDS * 1000,
   // The function does not live longer, so whoever finds the lease over finds nobody at work.
   leaseMs: toWorkerSeconds(env.ASYNC_JOB_SECONDS) * 1000,
+  redeliveryIsDeath: false,
 });
 
 export const handler = createQueueHandler({ log, process: work });

@@ -107,7 +107,8 @@ async function runCommand(command: Command, words: readonly string[], options: C
   if (positionals.length > most) throw new UsageError(`too many words: ${JSON.stringify(positionals[most])}`);
   const root = option("project") ?? findProjectRoot(options.cwd, OWN_PROJECT);
   const project = once(() => readProject(root));
-  const connect = once(() => connectTo(option("endpoint"), { project, root, env: options.env }));
+  const background = command.runsJobs?.({ flag }) === true ? "jobs" : "none";
+  const connect = once(() => connectTo(option("endpoint"), { project, root, env: options.env, background }));
   const context: CommandContext = {
     ...options,
     project,
@@ -171,10 +172,11 @@ type Source = {
   readonly project: () => ReturnType<typeof readProject>;
   readonly root: string;
   readonly env: CommandLineOptions["env"];
+  readonly background: "none" | "jobs";
 };
 
 /** Without an endpoint the service runs inside this process, for as long as the command. */
-async function connectTo(endpoint: string | undefined, { project, root, env }: Source): Promise<ApiClient> {
+async function connectTo(endpoint: string | undefined, { project, root, env, background }: Source): Promise<ApiClient> {
   if (endpoint !== undefined) return connectToEndpoint(endpoint, env);
   const server = await startLocalServer({
     project: project(),
@@ -183,7 +185,7 @@ async function connectTo(endpoint: string | undefined, { project, root, env }: S
     clock: () => Date.now(),
     timer: realTimer,
     env,
-    background: false,
+    background,
     log: createJsonLog(isDebugging(env) ? (line) => process.stderr.write(`${line}\n`) : () => undefined),
   });
   return createApiClient({ baseUrl: server.url, onClose: server.close });

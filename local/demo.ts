@@ -77,7 +77,7 @@ const server = await startLocalServer({
   timer: realTimer,
   log: createJsonLog(() => undefined),
   env: process.env,
-  background: false,
+  background: "none",
 });
 const client = createApiClient({ baseUrl: server.url });
 try {

@@ -1,6 +1,6 @@
 import { createQueueHandler } from "../functions/aws/sqs-events.ts";
 import { MAX_JOB_ATTEMPTS, toWorkerSeconds } from "../functions/contract/job-times.ts";
-import type { Clock, EventQueue, Log, ObjectStore, Timer } from "../functions/contract/ports.ts";
+import type { Clock, EventConsumer, EventQueue, Log, ObjectStore, Timer } from "../functions/contract/ports.ts";
 import type { OperatorSettings } from "../functions/contract/settings.ts";
 import { giveUpJobs } from "../functions/job/give-up-jobs.ts";
 import type { createWorker } from "../functions/wiring/create-worker.ts";
@@ -27,11 +27,9 @@ export type JobPath = {
   close(): Promise<void>;
 };
 
-/** How long a job that was taken is a worker's own: no message is handed out again before that. */
-export const LOCAL_LEASE_MS = VISIBILITY_SECONDS * 1000;
-
 const DEAD_JOBS_EVERY_MS = 1_000;
 const DEAD_JOBS_AT_ONCE = 10;
+const DEAD_JOBS_RETRY_MS = 30_000;
 
 export function startJobPath(options: JobPathOptions): JobPath {
   const { settings, jobs, work, clock, timer, log } = options;
@@ -54,24 +52,11 @@ export function startJobPath(options: JobPathOptions): JobPath {
   };
 }
 
-/** Dead letters stay where `skillbroker dead-letters` shows them; each is looked at once. */
+/** Dead letters stay where `skillbroker dead-letters` shows them; one whose job could not be ended is looked at again later. */
 function startDeadJobs(options: JobPathOptions): Pick<QueuePoller, "close"> {
   const { jobs, store, clock, timer, log } = options;
-  const seen = new Set<string>();
   return startQueuePoller({
-    consumer: {
-      receive: async ({ max }) =>
-        jobs
-          .deadLetters()
-          .filter(({ id }) => !seen.has(id))
-          .slice(0, max)
-          .map(toReceived),
-      remove: async (receipt) => {
-        seen.add(receipt);
-        return true;
-      },
-      hide: async () => true,
-    },
+    consumer: readDeadLetters(jobs, clock),
     handler: createQueueHandler({
       log,
       process: (messages) => giveUpJobs(messages, { store, clock, log, maxAttempts: MAX_JOB_ATTEMPTS }),
@@ -85,6 +70,26 @@ function startDeadJobs(options: JobPathOptions): Pick<QueuePoller, "close"> {
     timer,
     log,
   });
+}
+
+/** A letter that was removed is done with for this process; the job says so for the next one. */
+function readDeadLetters(jobs: Pick<EmbeddedEventQueue, "deadLetters">, clock: Clock): EventConsumer {
+  const hiddenUntil = new Map<string, number>();
+  return {
+    receive: async ({ max }) => {
+      const letters = jobs.deadLetters();
+      const present = new Set(letters.map(({ id }) => id));
+      for (const id of hiddenUntil.keys()) if (!present.has(id)) hiddenUntil.delete(id);
+      const due = letters.filter(({ id }) => clock() >= (hiddenUntil.get(id) ?? 0)).slice(0, max);
+      for (const { id } of due) hiddenUntil.set(id, clock() + DEAD_JOBS_RETRY_MS);
+      return due.map(toReceived);
+    },
+    remove: async (receipt) => {
+      hiddenUntil.set(receipt, Number.POSITIVE_INFINITY);
+      return true;
+    },
+    hide: async () => true,
+  };
 }
 
 function toReceived({ id, body, sentAt, receiveCount }: DeadLetter) {

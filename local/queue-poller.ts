@@ -50,12 +50,16 @@ export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   const pauses = { worked: 0, idle: idleMs, failed: PAUSE_AFTER_FAILURE_MS } as const;
   const rest = createRest(options.timer);
   const working = new Set<Promise<void>>();
+  /** Ids of the messages that are worked on. */
+  const inHand = new Set<string>();
   let closed = false;
   const begin = (messages: readonly ReceivedMessage[]) => {
+    for (const { id } of messages) inHand.add(id);
     const worked = work(messages, options)
       .catch((error: unknown) => options.log("error", "batch of a queue failed", { queue: options.queueName, error }))
       .finally(() => {
         working.delete(worked);
+        for (const { id } of messages) inHand.delete(id);
         // Whatever waited behind these in their groups.
         rest.end();
       });
@@ -63,7 +67,7 @@ export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   };
   const run = async () => {
     while (!closed) {
-      const outcome = await poll(options, begin);
+      const outcome = await poll(options, { begin, inHand });
       if (working.size >= concurrency) await Promise.race(working);
       // Even after work: what the process does beside the queue must come to its turn.
       if (!closed) await rest.take(pauses[outcome]);
@@ -81,12 +85,16 @@ export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   };
 }
 
-/** A pause that can be ended; one that is ended before it began does not last. */
+/**
+ * A pause that can be ended, but for a turn of the event loop: a queue and a handler that never wait for anything would keep
+ * everybody else from theirs.
+ */
 function createRest(timer: Timer): { take(ms: number): Promise<void>; end(): void } {
   let ended = false;
   let wake: (() => void) | undefined;
   return {
     take: async (ms) => {
+      await new Promise<void>((done) => setImmediate(done));
       if (!ended) {
         await new Promise<void>((done) => {
           const pending = timer(done, ms);
@@ -108,10 +116,12 @@ function createRest(timer: Timer): { take(ms: number): Promise<void>; end(): voi
 
 async function poll(
   options: QueuePollerOptions,
-  begin: (messages: readonly ReceivedMessage[]) => void,
+  { begin, inHand }: { begin(messages: readonly ReceivedMessage[]): void; readonly inHand: ReadonlySet<string> },
 ): Promise<"worked" | "idle" | "failed"> {
   try {
-    const messages = await options.consumer.receive({ max: options.batchSize });
+    const received = await options.consumer.receive({ max: options.batchSize });
+    // A process that was stopped for a while gets what it still works on a second time.
+    const messages = received.filter(({ id }) => !inHand.has(id));
     if (messages.length === 0) return "idle";
     begin(messages);
     return "worked";

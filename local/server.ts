@@ -6,6 +6,8 @@ import { toProblem } from "../functions/aws/http/response.ts";
 import { MethodNotAllowed } from "../functions/aws/http/router.ts";
 import { Fault } from "../functions/contract/fault.ts";
 import { toContentDisposition } from "../functions/contract/file-name.ts";
+import { toSyncLeaseMs } from "../functions/contract/job-times.ts";
+import { operatorLimits } from "../functions/contract/limits.ts";
 import type { Clock, Log } from "../functions/contract/ports.ts";
 import { MAX_HTTP_BODY_BYTES } from "../functions/contract/product.ts";
 import { toLifecycle } from "../functions/contract/store-layout.ts";
@@ -35,8 +37,6 @@ export type LocalServer = { readonly url: string; close(): Promise<void> };
 
 const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Told to the handler; nobody stops it. */
-const FUNCTION_MS = 30_000;
 const TIMEOUT_CHECK_MS = 5_000;
 
 /** Resolves once the server accepts connections. Rejects with the system's error when the port cannot be had. */
@@ -48,9 +48,11 @@ export async function startLocalServer(options: LocalServerOptions): Promise<Loc
   const store = openEmbeddedObjectStore({ directory: options.dataDirectory, clock, baseUrl, lifecycle });
   const service = await startService(options, store);
   const { handler } = service;
+  // Told to the handler; nobody stops it.
+  const functionMs = toSyncLeaseMs(operatorLimits(options.project.settings.limits).job_timeout_ms);
   const exchanges = new Set<Promise<void>>();
   const server = createHttpServer(options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS, (request, response) => {
-    const exchange = respond(request, response, { handler, store, clock, log, port });
+    const exchange = respond(request, response, { handler, store, clock, log, port, functionMs });
     exchanges.add(exchange);
     exchange.finally(() => exchanges.delete(exchange));
   });
@@ -119,6 +121,7 @@ type Answering = {
   readonly clock: Clock;
   readonly log: Log;
   readonly port: number;
+  readonly functionMs: number;
 };
 
 /** Never rejects: an unhandled rejection would end the server. */
@@ -152,7 +155,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, exchan
   const event = toHttpEvent({ request, target: target.value, body: body.value, requestId, now: clock() });
   return handler(
     event,
-    toLambdaContext({ requestId, functionName: "skillbroker-local", remainingMs: () => FUNCTION_MS }),
+    toLambdaContext({ requestId, functionName: "skillbroker-local", remainingMs: () => exchange.functionMs }),
   );
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createHttpHandler, type HttpHandler } from "../functions/aws/http/handler.ts";
 import type { Installation } from "../functions/catalog/catalog.ts";
 import { Fault } from "../functions/contract/fault.ts";
+import { toWorkerSeconds } from "../functions/contract/job-times.ts";
 import type { Clock, Log, ObjectStore, Timer, ToolSource } from "../functions/contract/ports.ts";
 import { ANSWER_MS, MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/product.ts";
 import {
@@ -14,12 +15,13 @@ import { createApi } from "../functions/wiring/create-api.ts";
 import { createWorker } from "../functions/wiring/create-worker.ts";
 import { installProject } from "../functions/wiring/install-project.ts";
 import { createLazyToolSource } from "../functions/wiring/lazy-ports.ts";
-import { LOCAL_LEASE_MS, startJobPath } from "./job-path.ts";
+import { startJobPath } from "./job-path.ts";
 import type { McpConnections, McpConnectionsOptions, PassOnOptions } from "./mcp-connections.ts";
 import type { Project } from "./project.ts";
 import { openLocalQueues } from "./queues.ts";
 import { startRefreshPath } from "./refresh-path.ts";
 import { createLocalSecretReader } from "./secrets.ts";
+import { yieldingStore } from "./yielding-store.ts";
 
 /** The functions of the stack on one machine, over embedded adapters. */
 
@@ -33,10 +35,10 @@ export type ServiceOptions = {
   /** Where secrets that `mcp.json` names are looked up. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Whether queued messages are taken, lists are fetched when they are due, and the servers' notifications are listened
-   * to. A command that asks one question leaves that to the service that lives on.
+   * What is done beside answering: queued jobs are run, or else `all`, then lists are fetched when they are due and the
+   * servers' notifications are listened to as well. A command that asks one question leaves that to the service that lives on.
    */
-  readonly background: boolean;
+  readonly background: "none" | "jobs" | "all";
 };
 
 export type LocalService = {
@@ -45,9 +47,10 @@ export type LocalService = {
   close(): Promise<void>;
 };
 
-export async function startService(options: ServiceOptions, store: ObjectStore): Promise<LocalService> {
+export async function startService(options: ServiceOptions, objects: ObjectStore): Promise<LocalService> {
   const { project, dataDirectory, clock, timer, log, env, background } = options;
   const { settings } = project;
+  const store = yieldingStore(objects);
   const installed = installLocally(project, log);
   const readSecret = createLocalSecretReader({ env, clock });
   const closing = new AbortController();
@@ -61,13 +64,17 @@ export async function startService(options: ServiceOptions, store: ObjectStore):
   const { limits, asyncJobSeconds } = settings;
   const maxListAgeMs = settings.maxListAgeSeconds * 1000;
   const running = { installed, store, toolSource, clock, log, limits, asyncJobSeconds, maxListAgeMs };
-  const work = createWorker({ ...running, leaseMs: LOCAL_LEASE_MS });
+  // A message of this machine comes again only when nobody keeps it hidden any more.
+  const leaseMs = toWorkerSeconds(asyncJobSeconds) * 1000;
+  const work = createWorker({ ...running, leaseMs, redeliveryIsDeath: true });
   const idle = { ...queues, close: async () => undefined };
-  const path = background
-    ? startRefreshPath({ installed, settings, store, toolSource, queues, clock, timer, log })
-    : idle;
-  const jobPath = background ? startJobPath({ settings, store, jobs: queues.jobs, work, clock, timer, log }) : idle;
-  const servers = background ? installed.servers : [];
+  const path =
+    background === "all"
+      ? startRefreshPath({ installed, settings, store, toolSource, queues, clock, timer, log })
+      : idle;
+  const jobPath =
+    background !== "none" ? startJobPath({ settings, store, jobs: queues.jobs, work, clock, timer, log }) : idle;
+  const servers = background === "all" ? installed.servers : [];
   const listening = { servers, readSecret, clock, timer, random: Math.random, log };
   const pauseMs = (settings.debounceSeconds * 1000) / 2;
   const connections = await listen(listening, { queue: path.notifications, timer, log, pauseMs });
@@ -101,16 +108,24 @@ export async function startService(options: ServiceOptions, store: ObjectStore):
 }
 
 /**
- * A list that ends because the service does must not be published as a server's failure: the message that asked for it
+ * A list or a call that ends because the service does must not be kept as a server's failure: the message that asked for it
  * stays queued.
  */
 function whileOpen(source: ToolSource, closing: AbortSignal): ToolSource {
   const list: ToolSource["list"] = async (server, limits) => {
     const listed = await source.list(server, limits);
-    if (closing.aborted) throw new Fault("SERVER_UNAVAILABLE", "the service stopped meanwhile");
-    return listed;
+    return orStopped(listed, closing);
   };
-  return { ...source, list };
+  const openSession: ToolSource["openSession"] = () => {
+    const session = source.openSession();
+    return { ...session, call: async (call, limits) => orStopped(await session.call(call, limits), closing) };
+  };
+  return { list, openSession };
+}
+
+function orStopped<T>(outcome: T, closing: AbortSignal): T {
+  if (closing.aborted) throw new Fault("SERVER_UNAVAILABLE", "the service stopped meanwhile");
+  return outcome;
 }
 
 /** The MCP SDK takes its time to load, which a service without servers need not wait for. */

@@ -136,7 +136,8 @@ async function processAll(entries: readonly Entry[], { log, process }: QueueHand
 }
 
 function logFailure(entry: Entry, fault: Fault, { log, requestId }: { log: Log; requestId: string }): void {
-  log("warn", "message of a queue failed", {
+  // A message that nobody can read is whoever sent it's to answer for; what is ours somebody must hear of.
+  log(fault.remedy === "us" ? "error" : "warn", "message of a queue failed", {
     request_id: requestId,
     message_id: entry.id,
     ...("message" in entry ? { receive_count: entry.message.receiveCount } : {}),

@@ -115,7 +115,7 @@ export const ROUTES = [
     headers: {
       Prefer: "`respond-async`: answer 202 at once and run the job in the background; GET the job to see how it goes",
       "Idempotency-Key":
-        "1 to 255 printable characters; the same key with the same job is run once and gets the first answer, for seven days",
+        "1 to 255 printable characters, no comma; the same key with the same job is run once and gets the first answer, for seven days",
     },
     status: 200,
     accepted: "The job is queued; `Location` is where its report is",

@@ -45,6 +45,7 @@ export const FAULTS = {
   IDEMPOTENCY_IN_PROGRESS: { remedy: "caller", status: 409 },
   JOB_CANCELLED: { remedy: "caller", status: 409 },
   JOB_FINISHED: { remedy: "caller", status: 409 },
+  JOB_HELD: { remedy: "operator", status: 409 },
   ARTIFACT_EXPIRED: { remedy: "caller", status: 410 },
   PAYLOAD_TOO_LARGE: { remedy: "caller", status: 413 },
   OUTPUT_TOO_LARGE: { remedy: "caller", status: 413 },

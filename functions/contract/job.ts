@@ -148,8 +148,12 @@ export const JobRecord = z.object({
   error: ErrorSchema.optional(),
   /** Times that a worker took the job. */
   attempts: z.int().optional(),
-  /** Until when the worker that took the job last may be working on it; nobody is, after that. */
-  lease_until: Timestamp.optional(),
+  /** Who took the job last, by the message that told of it and how often that was handed out; and until when at most. */
+  lease: z.object({ message_id: z.string(), receive_count: z.int(), until: Timestamp }).optional(),
+  /** A tool of a server may have been called for it. */
+  called_servers: z.boolean().optional(),
+  /** When the last message that tells of it was sent. */
+  sent_at: Timestamp.optional(),
   results: z.array(CallResult),
   artifacts: z.array(ArtifactRecord),
   usage: Usage,

@@ -17,8 +17,8 @@ export const DEBOUNCE_PREFIX = "debounce/";
 const RECORD_DAYS = 30;
 /** Days after its last notification that a server's debounce record goes; a lost one causes one refresh more, never one less. */
 const DEBOUNCE_DAYS = 7;
-/** Longer than a job can wait in its queue and among the dead letters after that. */
-const REQUEST_DAYS = 21;
+/** Longer than a job can wait in its queue and among the dead letters after that, also when its message is sent once more. */
+const REQUEST_DAYS = 30;
 /** Days in which a repeated `Idempotency-Key` gets the first answer. */
 export const IDEMPOTENCY_DAYS = 7;
 

@@ -16,7 +16,7 @@ export async function cancelJob(
   { store, clock }: { readonly store: ObjectStore; readonly clock: Clock },
 ): Promise<Outcome<JobRecord>> {
   const fault = new Fault("JOB_CANCELLED", "the job was cancelled by its owner");
-  const job = await changeJob({ store, owner, jobId }, (record) =>
+  const job = await changeJob({ store, clock, owner, jobId }, (record) =>
     isEnded(record) ? undefined : toFailedRecord(record, fault, clock()),
   );
   if (job === undefined) return jobNotFound(jobId);

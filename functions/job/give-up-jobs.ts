@@ -33,16 +33,16 @@ async function giveUp(body: string, { store, clock, log, maxAttempts }: GiveUpCo
     return succeed(null);
   }
   const { owner, job_id: jobId } = message.value;
-  const text = `the job was handed to a worker ${maxAttempts} times and never ended; post it again`;
+  const text = `the job was handed to a worker ${maxAttempts} times and never ended; post it again, with a new key if it had one`;
   try {
     const now = clock();
-    const job = await changeJob({ store, owner, jobId }, (record) =>
+    const job = await changeJob({ store, clock, owner, jobId }, (record) =>
       isEnded(record) || isHeld(record, now)
         ? undefined
         : toFailedRecord(record, new Fault("JOB_INTERRUPTED", text), now),
     );
     if (job === undefined) return succeed(null);
-    if (!isEnded(job.record)) return refuse("IDEMPOTENCY_IN_PROGRESS", `job ${jobId} is still held by a worker`);
+    if (!isEnded(job.record)) return refuse("JOB_HELD", `job ${jobId} is still held by a worker`);
     if (job.changed) log("error", "job given up", { job_id: jobId, code: "JOB_INTERRUPTED" });
     await deleteRequest(store, owner, jobId);
     return succeed(null);

@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { Fault, isFaultCode, type Outcome, refuse, succeed } from "../contract/fault.ts";
-import { ErrorSchema, type JobRequest } from "../contract/job.ts";
+import { ErrorSchema, type JobRecord, type JobRequest } from "../contract/job.ts";
 import { digestOfJson, sha256Hex } from "../contract/json.ts";
 import type { Clock, ObjectStore, RandomBytes } from "../contract/ports.ts";
 import { IDEMPOTENCY_PREFIX } from "../contract/store-layout.ts";
 import { createJobId } from "./ids.ts";
-import type { JobIdentity } from "./job-record.ts";
-import { getJob, type StoredJob } from "./job-store.ts";
+import { asOfNow, type JobIdentity } from "./job-record.ts";
+import { getJob } from "./job-store.ts";
 
 /**
  * One job for one `Idempotency-Key`. Whoever writes the claim first runs the job, under an id that the claim names; all
@@ -21,6 +21,8 @@ const Claim = z.discriminatedUnion("state", [
     job_id: z.string(),
     created_at: z.iso.datetime(),
     lease_until: z.iso.datetime(),
+    /** A tool of a server may have been called for the job. */
+    called_servers: z.boolean(),
   }),
   /** The job ran and was refused: its answer was too large to be given. */
   z.object({ state: z.literal("refused"), request_digest: z.string(), error: ErrorSchema }),
@@ -38,19 +40,22 @@ export type ClaimContext = {
   readonly leaseMs: number;
 };
 
-/** The right to run the job of a key. `again`: somebody before had it and did not end. */
+/** The right to run the job of a key, once for each claim. */
 export type HeldKey = {
   readonly job: JobIdentity;
-  readonly again: boolean;
+  /** Somebody who had the key before may have called a tool of a server for the job, and did not end. */
+  readonly calledServers: boolean;
+  /** Before a tool of a server is called for the job. False when the key was taken over by somebody else meanwhile. */
+  callServers(): Promise<boolean>;
   /** For a job that ran and is refused: others get the same refusal. */
   refuse(fault: Fault): Promise<void>;
-  /** For a job of which nothing ran: the key may be used anew, for another job too. */
+  /** For a job of which nothing ran: the key may be used anew, for another job too; unless something ran before. */
   release(): Promise<void>;
   /** For a runner that gives up: the next one need not wait. */
   giveUp(): Promise<void>;
 };
 
-export type ClaimedKey = { readonly held: HeldKey } | { readonly job: StoredJob };
+export type ClaimedKey = { readonly held: HeldKey } | { readonly job: JobRecord };
 
 /** Others take and give back the same key at the same moment; each round one of them gets on. */
 const MAX_ROUNDS = 10;
@@ -83,24 +88,24 @@ async function tryClaim(wanted: Wanted, context: ClaimContext): Promise<Outcome<
   const { store, clock, leaseMs } = context;
   const fresh = toFreshClaim(wanted, context);
   const put = await putClaim(store, wanted.objectKey, fresh, { type: "absent" });
-  if (put.stored) return succeed({ held: toHeldKey(wanted, { claim: fresh, etag: put.etag, again: false }, context) });
+  if (put.stored) return succeed({ held: toHeldKey(wanted, { claim: fresh, etag: put.etag }, context) });
   const found = await getClaim(store, wanted.objectKey);
   if (found === undefined) return undefined;
   const { claim, etag } = found;
-  if (claim.state === "released") return takeOver(wanted, { claim: fresh, etag, again: false }, context);
+  if (claim.state === "released") return takeOver(wanted, { claim: fresh, etag }, context);
   if (claim.request_digest !== wanted.digest) {
     const message = "this Idempotency-Key was used for another job; use a new key for each job";
     return refuse("IDEMPOTENCY_MISMATCH", message);
   }
   if (claim.state === "refused") return { ok: false, fault: toFault(claim.error) };
   const job = await getJob(store, wanted.owner, claim.job_id);
-  if (job !== undefined) return succeed({ job });
+  if (job !== undefined) return succeed({ job: asOfNow(job.record, clock()) });
   if (Date.parse(claim.lease_until) > clock()) {
     const message = "the job of this Idempotency-Key is still running; send the same request again in a few seconds";
     return refuse("IDEMPOTENCY_IN_PROGRESS", message);
   }
   const renewed = { ...claim, lease_until: toIso(clock() + leaseMs) };
-  return takeOver(wanted, { claim: renewed, etag, again: true }, context);
+  return takeOver(wanted, { claim: renewed, etag }, context);
 }
 
 function toFault({ code, message }: Extract<Claim, { state: "refused" }>["error"]): Fault {
@@ -115,10 +120,11 @@ function toFreshClaim({ digest }: Wanted, { clock, randomBytes, leaseMs }: Claim
     job_id: createJobId(now, randomBytes),
     created_at: toIso(now),
     lease_until: toIso(now + leaseMs),
+    called_servers: false,
   };
 }
 
-type Holding = { readonly claim: HeldClaim; readonly etag: string; readonly again: boolean };
+type Holding = { readonly claim: HeldClaim; readonly etag: string };
 
 async function takeOver(
   wanted: Wanted,
@@ -131,21 +137,25 @@ async function takeOver(
 }
 
 /** A claim that was taken over meanwhile is somebody else's, and stays as it is. */
-function toHeldKey(
-  { owner, digest, objectKey }: Wanted,
-  { claim, etag, again }: Holding,
-  context: ClaimContext,
-): HeldKey {
-  const { store, clock } = context;
-  const change = async (next: Claim) => {
-    await putClaim(store, objectKey, next, { type: "match", etag });
+function toHeldKey({ owner, digest, objectKey }: Wanted, holding: Holding, { store, clock }: ClaimContext): HeldKey {
+  let { claim, etag } = holding;
+  const change = async (next: Claim): Promise<boolean> => {
+    const put = await putClaim(store, objectKey, next, { type: "match", etag });
+    if (put.stored) etag = put.etag;
+    return put.stored;
   };
+  const giveUp = async () => void (await change({ ...claim, lease_until: toIso(clock()) }));
   return {
     job: { owner, jobId: claim.job_id, createdAt: Date.parse(claim.created_at) },
-    again,
-    refuse: ({ code, message }) => change({ state: "refused", request_digest: digest, error: { code, message } }),
-    release: () => change({ state: "released" }),
-    giveUp: () => change({ ...claim, lease_until: toIso(clock()) }),
+    calledServers: claim.called_servers,
+    callServers: () => {
+      claim = { ...claim, called_servers: true };
+      return change(claim);
+    },
+    refuse: async ({ code, message }) =>
+      void (await change({ state: "refused", request_digest: digest, error: { code, message } })),
+    release: async () => (claim.called_servers ? giveUp() : void (await change({ state: "released" }))),
+    giveUp,
   };
 }
 

@@ -1,12 +1,15 @@
 import type { CallOutcome } from "../broker/broker.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { type Fault, toWireFault } from "../contract/fault.ts";
+import { Fault, toWireFault } from "../contract/fault.ts";
 import type { ArtifactRecord, CallAudit, CallResult, JobRecord } from "../contract/job.ts";
+import { JOB_MESSAGE_DAYS } from "../contract/job-times.ts";
 import type { Limits } from "../contract/limits.ts";
 import type { JsonObject } from "../contract/tool.ts";
 import type { NamedCall } from "./plan-job.ts";
 
 /** What is kept of a job: while it waits, while it runs, and for good. */
+
+const DAY = 24 * 3600_000;
 
 export type JobIdentity = {
   readonly owner: string;
@@ -72,7 +75,7 @@ export function toQueuedRecord(
 }
 
 /** The job ends here, for this reason; `now` in epoch ms. */
-export function toFailedRecord({ lease_until: _, ...record }: JobRecord, fault: Fault, now: number): JobRecord {
+export function toFailedRecord({ lease: _, ...record }: JobRecord, fault: Fault, now: number): JobRecord {
   return { ...record, status: "failed", finished_at: new Date(now).toISOString(), error: toWireError(fault) };
 }
 
@@ -81,8 +84,20 @@ export function isEnded({ status }: JobRecord): boolean {
 }
 
 /** Whether somebody may be working on it at this moment. */
-export function isHeld({ lease_until }: JobRecord, now: number): boolean {
-  return lease_until !== undefined && Date.parse(lease_until) > now;
+export function isHeld({ lease }: JobRecord, now: number): boolean {
+  return lease !== undefined && Date.parse(lease.until) > now;
+}
+
+/**
+ * The record as everybody sees it: once no message can tell of the job any more and nobody holds it, it has failed, and stays
+ * so. Its message was never sent, or was lost with its queue.
+ */
+export function asOfNow(record: JobRecord, now: number): JobRecord {
+  if (isEnded(record) || isHeld(record, now)) return record;
+  const lostAt = Date.parse(record.sent_at ?? record.created_at) + JOB_MESSAGE_DAYS * DAY;
+  if (now <= lostAt) return record;
+  const message = "the job was lost before it ended; post it again, with a new key if it had one";
+  return toFailedRecord(record, new Fault("JOB_INTERRUPTED", message), lostAt);
 }
 
 function toWireError(fault: Fault): JobRecord["error"] {

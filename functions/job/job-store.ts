@@ -19,8 +19,8 @@ import { isJobId } from "./ids.ts";
 export const MAX_ANSWER_BYTES = 6_000_000;
 /** Allowed for the link that a report adds to each file. */
 const LINK_BYTES = 2_500;
-/** Written again as JSON, a body can be longer than it was sent: `1e9` is `1000000000`. */
-const MAX_REQUEST_BYTES = 4 * MAX_HTTP_BODY_BYTES;
+/** Written again as JSON, a body can be longer than it was sent, at the most `1e20,` as `100000000000000000000,`. */
+const MAX_REQUEST_BYTES = 5 * MAX_HTTP_BODY_BYTES;
 const JSON_TYPE = "application/json";
 
 export type StoredJob = { readonly record: JobRecord; readonly etag: string };

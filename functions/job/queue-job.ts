@@ -2,8 +2,10 @@ import type { JobSubmission } from "../contract/api.ts";
 import { type Outcome, succeed } from "../contract/fault.ts";
 import type { JobMessage, JobRecord, JobRequest } from "../contract/job.ts";
 import type { EventQueue, Log } from "../contract/ports.ts";
+import { changeJob } from "./change-job.ts";
 import { type ClaimContext, claimKey, type HeldKey } from "./idempotency.ts";
 import { createJobId } from "./ids.ts";
+import { toInterruptedRecord } from "./interrupted.ts";
 import { isEnded, type JobIdentity, toQueuedRecord } from "./job-record.ts";
 import { deleteRequest, getJob, putNewJob, putRequest } from "./job-store.ts";
 import { type PlanContext, planJob } from "./plan-job.ts";
@@ -11,8 +13,8 @@ import { type PlanContext, planJob } from "./plan-job.ts";
 /**
  * Takes a job in to be run later: admitted whole, as one that is run at once is. The request is stored first, then the
  * record, then the message, so that a worker never finds less than it needs. Should this die before the message is sent,
- * its caller has no answer, a repeat with the same key sends it again, and without a key the record is shown as failed
- * once it has waited longer than any message can.
+ * its caller has no answer; a repeat with the same key that does not wait either sends it, and else the record is shown as
+ * failed once no message can be there any more.
  */
 
 export type QueueContext = ClaimContext &
@@ -21,7 +23,10 @@ export type QueueContext = ClaimContext &
     readonly log: Log;
   };
 
-/** The queued job; with a key that was used before, that job as it is now. Refusals are those of a job that is run at once. */
+/**
+ * The queued job; with a key that was used before, that job as it is now. Refused is what is refused before a job that is run
+ * at once would begin; bad arguments are told by the report.
+ */
 export async function queueJob(submission: JobSubmission, context: QueueContext): Promise<Outcome<JobRecord>> {
   const { owner, request, idempotencyKey: key } = submission;
   if (key !== undefined) return queueOnce({ ...submission, key }, context);
@@ -36,15 +41,37 @@ async function queueOnce(
   const claimed = await claimKey(submission, context);
   if (!claimed.ok) return claimed;
   if ("held" in claimed.value) return queueHeld(submission.request, claimed.value.held, context);
-  const { record } = claimed.value.job;
-  // Whoever queued it may have died before it sent the message; one message more does no harm.
-  if (record.status === "queued") await send(record, context);
-  return succeed(record);
+  return succeed(await sendAgain(claimed.value.job, context));
+}
+
+/** Whoever queued it may have died before it sent the message, which takes no longer than a lease. */
+async function sendAgain(record: JobRecord, context: QueueContext): Promise<JobRecord> {
+  const { store, clock, leaseMs } = context;
+  const { owner, job_id: jobId } = record;
+  const now = clock();
+  const isOnItsWay = ({ sent_at }: JobRecord) => sent_at !== undefined && Date.parse(sent_at) + leaseMs > now;
+  const marked = await changeJob({ store, clock, owner, jobId }, (current) =>
+    current.status !== "queued" || isOnItsWay(current)
+      ? undefined
+      : { ...current, sent_at: new Date(now).toISOString() },
+  );
+  if (marked?.changed === true) await send(marked.record, context);
+  return marked?.record ?? record;
+}
+
+/** For a message that could not be sent: whoever asks again need not wait to send it. */
+async function markUnsent({ owner, job_id: jobId }: JobRecord, { store, clock }: QueueContext): Promise<void> {
+  const unsent = changeJob({ store, clock, owner, jobId }, ({ sent_at: _, ...current }) =>
+    current.status === "queued" ? current : undefined,
+  );
+  await unsent.catch(() => undefined);
 }
 
 async function queueHeld(request: JobRequest, held: HeldKey, context: QueueContext): Promise<Outcome<JobRecord>> {
   try {
-    const queued = await queue(held.job, request, context);
+    const queued = held.calledServers
+      ? succeed(await keepFirst(toInterruptedRecord(held.job, context), context))
+      : await queue(held.job, request, context);
     if (!queued.ok) await held.release();
     return queued;
   } catch (error) {
@@ -55,23 +82,34 @@ async function queueHeld(request: JobRequest, held: HeldKey, context: QueueConte
 }
 
 async function queue(job: JobIdentity, request: JobRequest, context: QueueContext): Promise<Outcome<JobRecord>> {
-  const { store, catalog, log } = context;
+  const { store, catalog, clock, log } = context;
   const planned = planJob(request, context);
   if (!planned.ok) return planned;
   await putRequest(store, job.owner, job.jobId, request);
-  const record = toQueuedRecord({ ...job, limits: planned.value.limits, catalog });
-  const isNew = (await putNewJob(store, record)) !== undefined;
-  const current = isNew ? record : (await getJob(store, job.owner, job.jobId))?.record;
-  if (current?.status === "queued") {
+  const sent_at = new Date(clock()).toISOString();
+  const record = { ...toQueuedRecord({ ...job, limits: planned.value.limits, catalog }), sent_at };
+  const current = await keepFirst(record, context);
+  if (current.status === "queued") {
     await send(current, context);
     log("info", "job queued", { job_id: current.job_id });
   }
   // Another one queued it while this one was taken for dead, and it has ended: nobody needs the request any more.
-  else if (current !== undefined && isEnded(current)) await deleteRequest(store, job.owner, job.jobId);
-  return succeed(current ?? record);
+  else if (isEnded(current)) await deleteRequest(store, job.owner, job.jobId);
+  return succeed(current);
 }
 
-async function send({ owner, job_id }: JobRecord, { jobs }: QueueContext): Promise<void> {
-  const message: JobMessage = { owner, job_id };
-  await jobs.send({ body: JSON.stringify(message) });
+/** The record that stands: another's, when one that was taken for dead was first. */
+async function keepFirst(record: JobRecord, { store }: QueueContext): Promise<JobRecord> {
+  if ((await putNewJob(store, record)) !== undefined) return record;
+  return (await getJob(store, record.owner, record.job_id))?.record ?? record;
+}
+
+async function send(record: JobRecord, context: QueueContext): Promise<void> {
+  const message: JobMessage = { owner: record.owner, job_id: record.job_id };
+  try {
+    await context.jobs.send({ body: JSON.stringify(message) });
+  } catch (error) {
+    await markUnsent(record, context);
+    throw error;
+  }
 }

@@ -1,10 +1,9 @@
-import { Fault, type Outcome, refuse, succeed } from "../contract/fault.ts";
+import { type Outcome, refuse, succeed } from "../contract/fault.ts";
 import type { ArtifactRecord, ArtifactReport, JobList, JobRecord, JobReport, JobSummary } from "../contract/job.ts";
-import { JOB_WAITING_DAYS } from "../contract/job-times.ts";
 import type { Clock, Link, ObjectStore } from "../contract/ports.ts";
 import { changeJob } from "./change-job.ts";
 import { isArtifactId } from "./ids.ts";
-import { toFailedRecord } from "./job-record.ts";
+import { asOfNow } from "./job-record.ts";
 import { getJob, listJobIds } from "./job-store.ts";
 
 /** What a caller gets to see of its jobs. Another owner's job is answered like one that does not exist. */
@@ -28,22 +27,11 @@ export async function reportJob(owner: string, jobId: string, context: ReportCon
 
 /** The report of a record, with links minted at this moment. */
 export async function toReport(stored: JobRecord, context: ReportContext): Promise<JobReport> {
-  const record = asOfNow(stored, context);
+  const record = asOfNow(stored, context.clock());
   const { job_id, status, created_at, finished_at, error, results, usage, catalog_generation } = record;
   const artifacts = await Promise.all(record.artifacts.map((artifact) => toArtifactReport(artifact, record, context)));
   const ended = { ...(finished_at === undefined ? {} : { finished_at }), ...(error === undefined ? {} : { error }) };
   return { job_id, status, created_at, ...ended, results, artifacts, usage, catalog_generation };
-}
-
-/** A job that is queued for longer than any message lives has none: whoever took it in died before it was sent. */
-function asOfNow(record: JobRecord, { clock }: Pick<ReportContext, "clock">): JobRecord {
-  const lostAt = Date.parse(record.created_at) + JOB_WAITING_DAYS * DAY;
-  if (record.status !== "queued" || clock() <= lostAt) return record;
-  return toFailedRecord(
-    record,
-    new Fault("JOB_INTERRUPTED", "the job was lost before it began; post it again"),
-    lostAt,
-  );
 }
 
 export async function listJobs(
@@ -57,7 +45,9 @@ export async function listJobs(
   for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
     const batch = ids.slice(start, start + READ_AT_ONCE);
     const jobs = await Promise.all(batch.map((id) => getJob(store, owner, id)));
-    summaries.push(...jobs.flatMap((job) => (job === undefined ? [] : [toSummary(asOfNow(job.record, context))])));
+    summaries.push(
+      ...jobs.flatMap((job) => (job === undefined ? [] : [toSummary(asOfNow(job.record, context.clock()))])),
+    );
   }
   return { jobs: summaries, ...(next === undefined ? {} : { next }) };
 }
@@ -94,8 +84,8 @@ export async function deleteArtifact(
   artifactId: string,
   context: ReportContext,
 ): Promise<Outcome<null>> {
-  const { store } = context;
-  const job = await changeJob({ store, owner, jobId }, (record) => {
+  const { store, clock } = context;
+  const job = await changeJob({ store, clock, owner, jobId }, (record) => {
     const artifact = findArtifact(record, artifactId);
     const isMarked = artifact === undefined || artifact.deleted_at !== undefined;
     return isMarked ? undefined : markDeleted(record, artifactId, context);

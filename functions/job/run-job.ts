@@ -5,7 +5,8 @@ import type { Limits } from "../contract/limits.ts";
 import type { ObjectStore, RandomBytes } from "../contract/ports.ts";
 import { claimKey, type HeldKey } from "./idempotency.ts";
 import { createJobId } from "./ids.ts";
-import { argumentPath, isEnded, type JobIdentity, type RanCall, toFailedRecord, toQueuedRecord } from "./job-record.ts";
+import { toInterruptedRecord } from "./interrupted.ts";
+import { argumentPath, isEnded, type JobIdentity, type RanCall } from "./job-record.ts";
 import { getJob, putNewJob } from "./job-store.ts";
 import { logJob, makeJob, putFiles } from "./keep-job.ts";
 import { callsServers, type Plan, planJob } from "./plan-job.ts";
@@ -53,7 +54,7 @@ type KeyedSubmission = JobSubmission & { readonly key: string };
 async function runOnce(submission: KeyedSubmission, context: JobContext): Promise<Outcome<JobRecord>> {
   const claimed = await claimKey(submission, context);
   if (!claimed.ok) return claimed;
-  if ("job" in claimed.value) return toEnded(claimed.value.job.record);
+  if ("job" in claimed.value) return toEnded(claimed.value.job);
   const { held } = claimed.value;
   try {
     const ran = await runHeld(submission, held, context);
@@ -73,28 +74,15 @@ function toEnded(record: JobRecord): Outcome<JobRecord> {
   return refuse("IDEMPOTENCY_IN_PROGRESS", message);
 }
 
-async function runHeld(
-  { request }: KeyedSubmission,
-  { job, again }: HeldKey,
-  context: JobContext,
-): Promise<Outcome<JobRecord>> {
+async function runHeld({ request }: KeyedSubmission, held: HeldKey, context: JobContext): Promise<Outcome<JobRecord>> {
+  if (held.calledServers) return keepFirst(toInterruptedRecord(held.job, context), context);
   const planned = planJob(request, context);
   if (!planned.ok) return planned;
-  if (again && callsServers(planned.value)) return interrupt(job, planned.value, context);
-  const ran = await run(job, planned.value, context);
+  if (callsServers(planned.value) && !(await held.callServers())) {
+    return refuse("IDEMPOTENCY_IN_PROGRESS", "another request took over this Idempotency-Key; ask again for its job");
+  }
+  const ran = await run(held.job, planned.value, context);
   return ran.ok ? keepFirst(ran.value, context) : ran;
-}
-
-async function interrupt(job: JobIdentity, { limits }: Plan, context: JobContext): Promise<Outcome<JobRecord>> {
-  const { catalog, clock } = context;
-  return keepFirst(toFailedRecord(toQueuedRecord({ ...job, limits, catalog }), interrupted(), clock()), context);
-}
-
-/** Running it again could do twice what a server was asked to do once. */
-export function interrupted(): Fault {
-  const message =
-    "the job was interrupted while it called tools of MCP servers; nobody can tell which calls were done, so it is not run again";
-  return new Fault("JOB_INTERRUPTED", message);
 }
 
 /** The files are stored, the record is not. */

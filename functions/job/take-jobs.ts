@@ -4,18 +4,18 @@ import type { Limits } from "../contract/limits.ts";
 import { withFields } from "../contract/log-fields.ts";
 import type { FailedMessages, ObjectStore, ReceivedMessage } from "../contract/ports.ts";
 import { changeJob } from "./change-job.ts";
+import { interrupted } from "./interrupted.ts";
 import { isEnded, isHeld, toFailedRecord } from "./job-record.ts";
 import { deleteRequest, getJob, getRequest, isUnchanged, replaceJob } from "./job-store.ts";
 import { logJob, type MadeJob, makeJob, putFiles } from "./keep-job.ts";
 import { callsServers, planJob } from "./plan-job.ts";
 import { readJobMessage } from "./read-job-message.ts";
 import { type RunContext, runCalls } from "./run-calls.ts";
-import { interrupted } from "./run-job.ts";
 
 /**
  * From the jobs queue to a job that has ended. A message may come twice, and its worker may die at any point: the record
- * says by a lease whether somebody is at work. A job that was left half done is run again under the same id and time, so
- * that it makes the same files; one that calls tools of servers is not, since a call might be done twice.
+ * says by a lease whether somebody is at work, and by which message. A job that was left half done is run again under the
+ * same id and time, so that it makes the same files; once a tool of a server may have been called, it is not.
  */
 
 export type WorkContext = RunContext & {
@@ -24,48 +24,70 @@ export type WorkContext = RunContext & {
   readonly limits: Limits;
   /** How long nobody else works on a job that was taken, ms; longer than a worker can live. */
   readonly leaseMs: number;
+  /**
+   * The queue hands a message out again only when whoever had it is dead, so that its lease need not be waited for. SQS now and
+   * then hands one message to two at once.
+   */
+  readonly redeliveryIsDeath: boolean;
 };
 
 /** One after another: they share a processor. */
 export async function takeJobs(messages: readonly ReceivedMessage[], context: WorkContext): Promise<FailedMessages> {
   const failed = new Map<string, Fault>();
-  for (const { id, body } of messages) {
-    const taken = await takeMessage(body, { ...context, log: withFields(context.log, { message_id: id }) });
+  for (const message of messages) {
+    const { id } = message;
+    const taken = await takeMessage(message, { ...context, log: withFields(context.log, { message_id: id }) });
     if (!taken.ok) failed.set(id, taken.fault);
   }
   return failed;
 }
 
-async function takeMessage(body: string, context: WorkContext): Promise<Outcome<null>> {
-  const message = readJobMessage(body);
-  if (!message.ok) return message;
-  const { owner, job_id: jobId } = message.value;
+async function takeMessage(message: ReceivedMessage, context: WorkContext): Promise<Outcome<null>> {
+  const read = readJobMessage(message.body);
+  if (!read.ok) return read;
+  const { owner, job_id: jobId } = read.value;
   try {
-    return await takeJob({ owner, jobId }, context);
+    return await takeJob({ owner, jobId, message }, context);
   } catch (error) {
     return refuse("DEFECT", `job ${jobId} failed`, { cause: error });
   }
 }
 
-type JobName = { readonly owner: string; readonly jobId: string };
+type Told = { readonly owner: string; readonly jobId: string; readonly message: ReceivedMessage };
 
-async function takeJob(name: JobName, context: WorkContext): Promise<Outcome<null>> {
+async function takeJob({ owner, jobId, message }: Told, context: WorkContext): Promise<Outcome<null>> {
   const { store, clock, leaseMs, log } = context;
   const now = clock();
-  const lease_until = new Date(now + leaseMs).toISOString();
-  const taken = await changeJob({ store, ...name }, (record) =>
-    isEnded(record) || isHeld(record, now)
+  const until = new Date(now + leaseMs).toISOString();
+  const lease = { message_id: message.id, receive_count: message.receiveCount, until };
+  const taken = await changeJob({ store, clock, owner, jobId }, (record) =>
+    isEnded(record) || isBusy(record, message, context)
       ? undefined
-      : { ...record, status: "running", lease_until, attempts: (record.attempts ?? 0) + 1 },
+      : { ...record, status: "running", lease, attempts: (record.attempts ?? 0) + 1 },
   );
   if (taken === undefined) {
-    log("warn", "job of a message is not there", { job_id: name.jobId });
+    log("warn", "job of a message is not there", { job_id: jobId });
     return succeed(null);
   }
   if (taken.changed) return workOrLetGo(taken, context);
-  if (isEnded(taken.record)) return succeed(null);
-  const message = `job ${name.jobId} is held by another worker until ${taken.record.lease_until}`;
-  return refuse("IDEMPOTENCY_IN_PROGRESS", message);
+  if (isEnded(taken.record)) {
+    // Whoever ended it may have died before this.
+    await deleteRequest(store, owner, jobId);
+    return succeed(null);
+  }
+  // Whoever holds the job has a message of its own, which comes again when it dies.
+  if (taken.record.lease?.message_id !== message.id) return succeed(null);
+  return refuse("JOB_HELD", `job ${jobId} is held by another worker until ${taken.record.lease.until}`);
+}
+
+function isBusy(
+  record: JobRecord,
+  { id, receiveCount }: ReceivedMessage,
+  { clock, redeliveryIsDeath }: WorkContext,
+): boolean {
+  const { lease } = record;
+  const isHoldersOwn = lease !== undefined && lease.message_id === id && receiveCount > lease.receive_count;
+  return isHeld(record, clock()) && !(redeliveryIsDeath && isHoldersOwn);
 }
 
 type Taken = { readonly record: JobRecord; readonly etag: string };
@@ -75,22 +97,31 @@ async function workOrLetGo(taken: Taken, context: WorkContext): Promise<Outcome<
   try {
     return await work(taken, context);
   } catch (error) {
-    const { lease_until: _, ...free } = taken.record;
-    await replaceJob(context.store, free, taken.etag).catch(() => undefined);
+    await letGo(taken, context);
     throw error;
   }
 }
 
-async function work(taken: Taken, context: WorkContext): Promise<Outcome<null>> {
-  const { owner, job_id: jobId } = taken.record;
+async function letGo({ record }: Taken, { store, clock }: WorkContext): Promise<void> {
+  const { owner, job_id: jobId, attempts } = record;
+  const free = changeJob({ store, clock, owner, jobId }, ({ lease: _, ...current }) =>
+    current.status === "running" && current.attempts === attempts ? current : undefined,
+  );
+  // The lease ends by itself; that it could not be ended sooner must not hide what went wrong.
+  await free.catch(() => undefined);
+}
+
+async function work(begun: Taken, context: WorkContext): Promise<Outcome<null>> {
+  const { owner, job_id: jobId } = begun.record;
+  if (begun.record.called_servers === true) return fail(begun, interrupted(), context);
   const request = await getRequest(context.store, owner, jobId);
-  if (request === undefined) return fail(taken, new Fault("DEFECT", "what the job was to do is gone"), context);
+  if (request === undefined) return fail(begun, new Fault("DEFECT", "what the job was to do is gone"), context);
   const planned = planJob(request, context);
-  if (!planned.ok) return fail(taken, planned.fault, context);
+  if (!planned.ok) return fail(begun, planned.fault, context);
   const plan = planned.value;
-  const again = (taken.record.attempts ?? 1) > 1;
-  if (again && callsServers(plan)) return fail(taken, interrupted(), context);
   const { store, clock, catalog } = context;
+  const taken = callsServers(plan) ? await markCalled(begun, store) : begun;
+  if (taken === undefined) return drop(begun, context);
   const startedAt = clock();
   const job = { owner, jobId, createdAt: Date.parse(taken.record.created_at), startedAt };
   const ran = await runCalls({ ...job, plan }, context, () => isUnchanged(store, taken.record, taken.etag));
@@ -101,8 +132,16 @@ async function work(taken: Taken, context: WorkContext): Promise<Outcome<null>> 
   return keep(taken, made.value, context);
 }
 
+/** Written before the first call, so that nobody makes it a second time. Undefined when the job is somebody else's by now. */
+async function markCalled({ record, etag }: Taken, store: ObjectStore): Promise<Taken | undefined> {
+  const called = { ...record, called_servers: true };
+  const marked = await replaceJob(store, called, etag);
+  return marked === undefined ? undefined : { record: called, etag: marked };
+}
+
 async function keep(taken: Taken, made: MadeJob, context: WorkContext): Promise<Outcome<null>> {
-  const record = { ...made.record, attempts: taken.record.attempts };
+  const { attempts, sent_at } = taken.record;
+  const record = { ...made.record, attempts, sent_at };
   if ((await replaceJob(context.store, record, taken.etag)) === undefined) return drop(taken, context, made);
   return end(record, context);
 }

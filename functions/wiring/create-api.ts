@@ -6,7 +6,7 @@ import { toSkillDetail, toSkillSummaries } from "../catalog/skill-views.ts";
 import { toModelTools, toToolGroups } from "../catalog/tool-views.ts";
 import type { SkillBrokerApi } from "../contract/api.ts";
 import { Fault, type Outcome, succeed } from "../contract/fault.ts";
-import { SYNC_LEASE_MS } from "../contract/job-times.ts";
+import { toSyncLeaseMs } from "../contract/job-times.ts";
 import { type LimitsInput, operatorLimits, toAsyncLimits } from "../contract/limits.ts";
 import { withFields } from "../contract/log-fields.ts";
 import type { Notification } from "../contract/notification.ts";
@@ -54,7 +54,7 @@ export function createApi(options: ApiOptions): SkillBrokerApi {
   const limits = operatorLimits(options.limits);
   const openSession = () => toolSource.openSession();
   const running = { store, runner, openSession, checkArguments: createArgumentChecker(), clock, randomBytes };
-  const leaseMs = SYNC_LEASE_MS;
+  const leaseMs = toSyncLeaseMs(limits.job_timeout_ms);
   const asyncLimits = toAsyncLimits(limits, options.asyncJobSeconds);
   const reporting = { store, clock, artifactDays };
   return {

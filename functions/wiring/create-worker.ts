@@ -20,19 +20,21 @@ export type WorkerOptions = {
   readonly maxListAgeMs: number;
   /** How long nobody else works on a job that was taken, ms. */
   readonly leaseMs: number;
+  readonly redeliveryIsDeath: boolean;
 };
 
 /** Takes messages of the jobs queue and names those that failed. */
 export function createWorker(
   options: WorkerOptions,
 ): (messages: readonly ReceivedMessage[]) => Promise<FailedMessages> {
-  const { store, clock, log, leaseMs, toolSource } = options;
+  const { store, clock, log, leaseMs, redeliveryIsDeath, toolSource } = options;
   const catalogs = createCatalogReader(options);
   const working = {
     store,
     clock,
     log,
     leaseMs,
+    redeliveryIsDeath,
     runner: createInProcessRunner(HANDLERS, clock),
     checkArguments: createArgumentChecker(),
     openSession: () => toolSource.openSession(),

@@ -43,6 +43,8 @@ export type Command = {
   readonly options: Readonly<Record<string, OptionSpec>>;
   /** Least and most words. */
   readonly words: readonly [number, number];
+  /** Whether this machine's own service is to run queued jobs while the command lasts. */
+  readonly runsJobs?: (context: Pick<CommandContext, "flag">) => boolean;
   /** 0 only when all went well. */
   readonly run: (context: CommandContext) => Promise<number>;
 };

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { Fault } from "../../functions/contract/fault.ts";
 import { type ArtifactReport, JobList, JobReport } from "../../functions/contract/job.ts";
 import type { ApiClient } from "../api-client.ts";
 import { type Command, type CommandContext, printJson, UsageError } from "./command.ts";
@@ -21,8 +22,10 @@ export const jobs: Command = {
     cancel: { type: "boolean", help: "with a job id: cancel the job" },
   },
   words: [0, 1],
+  runsJobs: ({ flag }) => flag("wait"),
   run: async (context) => {
     const [jobId] = context.words;
+    if (jobId === "") throw new UsageError("the job id is empty");
     const [misplaced] = (jobId === undefined ? ["out", "wait", "cancel"] : ["limit", "after"]).filter(
       (name) => context.option(name) !== undefined || context.flag(name),
     );
@@ -49,7 +52,7 @@ async function listAll(context: CommandContext): Promise<number> {
   return 0;
 }
 
-/** 1 when a file was to be saved that is no longer there. */
+/** 1 when a file was to be saved that is no longer there, or the job that was waited for came to nothing. */
 async function showOne(context: CommandContext, jobId: string): Promise<number> {
   const client = await context.connect();
   const path = `/v1/jobs/${encodeURIComponent(jobId)}`;
@@ -61,13 +64,13 @@ async function showOne(context: CommandContext, jobId: string): Promise<number> 
   if (out === undefined) {
     if (context.json) printJson(context, lastingReport(report, context));
     else context.print(formatJob(report, []));
-    return 0;
+    return context.flag("wait") && report.status === "failed" ? 1 : 0;
   }
   const directory = resolve(context.cwd, out);
   const saved = await context.during("saving files", () => saveArtifacts(report, client, directory));
   if (context.json) printJson(context, { ...lastingReport(report, context), saved });
   else context.print(formatJob(report, saved));
-  return saved.length === report.artifacts.length ? 0 : 1;
+  return saved.length === report.artifacts.length && report.status !== "failed" ? 0 : 1;
 }
 
 async function cancel(client: ApiClient, path: string, context: CommandContext): Promise<number> {
@@ -80,11 +83,21 @@ async function cancel(client: ApiClient, path: string, context: CommandContext):
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 
+/** In a row; a service that is deployed or started anew is away for less. */
+const MOST_FAILED_LOOKS = 12;
+
 /** Ever less often: a job that is not done after a minute will not be done within the next second. */
 async function untilEnded(client: ApiClient, path: string): Promise<JobReport> {
+  let failed = 0;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
-    const report = expectBody(await client.send("GET", path), JobReport);
-    if (report.finished_at !== undefined) return report;
+    try {
+      const report = expectBody(await client.send("GET", path), JobReport);
+      if (report.finished_at !== undefined) return report;
+      failed = 0;
+    } catch (error) {
+      failed += 1;
+      if (!(error instanceof Fault) || error.remedy === "caller" || failed === MOST_FAILED_LOOKS) throw error;
+    }
     await setTimeout(pause);
   }
 }

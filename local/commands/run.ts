@@ -56,7 +56,10 @@ async function queue(call: unknown, context: CommandContext): Promise<number> {
 
 function keyHeader(context: CommandContext): Readonly<Record<string, string>> {
   const key = context.option("key");
-  return key === undefined ? {} : { "idempotency-key": key };
+  if (key === undefined) return {};
+  // A header could not carry it, and the reason would be about bytes.
+  if (!/^[\x20-\x7e]+$/.test(key)) throw new UsageError("--key: printable ASCII characters expected, such as a UUID");
+  return { "idempotency-key": key };
 }
 
 /** The job has run and is kept: whoever reads the failure must learn how to get at its files. */

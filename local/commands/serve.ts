@@ -28,7 +28,7 @@ export const serve: Command = {
       clock: () => Date.now(),
       timer: realTimer,
       env: context.env,
-      background: true,
+      background: "all",
       log: createJsonLog((line) => context.printError(`${line}\n`)),
     }).catch((error: unknown) => {
       throw toPortFault(error, port);

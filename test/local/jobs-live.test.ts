@@ -96,3 +96,36 @@ describe("a service that is killed while it works on jobs", () => {
     expect(digests.size).toBe(1);
   });
 });
+
+test("other requests are answered while many jobs are worked on", async () => {
+  const cwd = temporaryProject();
+  const service = await serve(cwd);
+  const job = { calls: Array.from({ length: 16 }, () => PDF) };
+  const posted = await Promise.all(Array.from({ length: 40 }, () => service.post(job, { prefer: "respond-async" })));
+  expect(new Set(posted.map(({ status }) => status))).toEqual(new Set([202]));
+  let answered = 0;
+  const statuses = async () => {
+    const { body } = await service.ask("GET", "/v1/jobs?limit=100");
+    answered += 1;
+    return JobList.parse(body).jobs.filter(({ status }) => status === "succeeded").length;
+  };
+  await expect.poll(statuses, { timeout: 40_000, interval: 1 }).toBe(40);
+  // Were they worked off in one go, the first answer would be the last.
+  expect(answered).toBeGreaterThan(5);
+});
+
+test("a job that waits is run by the command that waits for it, when no service runs", async () => {
+  const cwd = temporaryProject();
+  const words = ["run", "create_pdf@1", "--arguments", '{"title":"Minutes","body":"We met."}', "--async", "--json"];
+  const { job_id } = JSON.parse((await runCli(words, { cwd })).out);
+  const waited = await runCli(["jobs", job_id, "--wait", "--out", "got"], { cwd });
+  expect(waited).toMatchObject({ code: 0, err: "" });
+  expect(readFileSync(join(cwd, "got/Minutes.pdf")).subarray(0, 5).toString()).toBe("%PDF-");
+});
+
+test("waiting for a job that fails fails", async () => {
+  const cwd = temporaryProject();
+  const words = ["run", "create_pdf@1", "--arguments", '{"filename":7}', "--async", "--json"];
+  const { job_id } = JSON.parse((await runCli(words, { cwd })).out);
+  expect((await runCli(["jobs", job_id, "--wait"], { cwd })).code).toBe(1);
+});

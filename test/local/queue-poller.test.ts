@@ -454,3 +454,62 @@ describe("closing", () => {
     expect(timers.pending()).toEqual([]);
   });
 });
+
+describe("everybody else in the process", () => {
+  /** Fires once the event loop has had its turn, as a request or a signal would be heard. */
+  const turn = () => new Promise<"turn">((resolve) => setImmediate(() => resolve("turn")));
+
+  test("has a turn between batches, though neither queue nor handler ever waits for anything", async () => {
+    let handled = 0;
+    await sendAll(...Array.from({ length: 2_000 }, (_, index) => String(index)));
+    start(
+      async () => {
+        handled += 1;
+        return done();
+      },
+      { batchSize: 1, concurrency: 10 },
+    );
+    await turn();
+    await turn();
+    expect(handled).toBeLessThan(100);
+    await vi.waitUntil(() => handled === 2_000, PATIENCE);
+  });
+
+  test("has a turn while a message fails again and again at once", async () => {
+    let handled = 0;
+    await sendAll("bad");
+    const poller = start(
+      async (event) => {
+        handled += 1;
+        return done(...event.Records.map(({ messageId }) => messageId));
+      },
+      { retrySeconds: 0 },
+    );
+    await turn();
+    expect(handled).toBeLessThan(10);
+    await poller.close();
+  });
+});
+
+test("a message that is still worked on is not worked on twice, though it was handed out again meanwhile", async () => {
+  const gate = createGate();
+  let begun = 0;
+  await sendAll("slow");
+  const poller = start(
+    async () => {
+      begun += 1;
+      await gate.passed;
+      return done();
+    },
+    // Its heart does not beat: the process was stopped for so long.
+    { concurrency: 2, timer: (act, ms) => (ms > 1_000 ? { cancel: () => undefined } : realTimer(act, ms)) },
+  );
+  await vi.waitUntil(() => begun === 1, PATIENCE);
+  clock.advance(VISIBILITY_SECONDS * 1000 + 1);
+  poller.wake();
+  const received = vi.spyOn(queue, "receive");
+  await vi.waitUntil(() => received.mock.calls.length >= 3, PATIENCE);
+  expect(begun).toBe(1);
+  gate.open();
+  await poller.close();
+});

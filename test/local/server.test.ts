@@ -380,7 +380,7 @@ describe("starting and stopping", () => {
       clock: Date.now,
       timer: realTimer,
       env: {},
-      background: false,
+      background: "none" as const,
       log: () => undefined,
     };
     await expect(startLocalServer(options)).rejects.toMatchObject({ code: "EADDRINUSE", syscall: "listen" });
@@ -413,7 +413,7 @@ describe("starting and stopping", () => {
       clock: Date.now,
       timer: realTimer,
       env: {},
-      background: false,
+      background: "none" as const,
       log: () => undefined,
     };
     const first = await startLocalServer(options);

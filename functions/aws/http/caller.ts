@@ -42,12 +42,13 @@ function ofToken(event: HttpEvent, { issuer, scopes }: JwtAuth, group: RouteGrou
 
 /** A claim of words; the gateway writes one that was an array as `[a b]`. */
 function listAt(event: HttpEvent, keys: readonly string[]): readonly string[] {
-  return (textAt(event, keys) ?? "").replace(/^\[(.*)\]$/, "$1").split(/[\s,]+/);
+  return (textAt(event, keys) ?? "").replace(/^\[(.*)\]$/, "$1").split(/\s+/);
 }
 
-/** Undefined for an empty text too: nobody is called that. */
+/** Undefined for an empty text, and for half a surrogate pair, which a digest could not tell from another half. */
 function textAt(event: HttpEvent, keys: readonly string[]): string | undefined {
-  return valueAt(event, keys) || undefined;
+  const text = valueAt(event, keys) ?? "";
+  return text !== "" && text.isWellFormed() ? text : undefined;
 }
 
 function toOwnerId(principal: string): string {

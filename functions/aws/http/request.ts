@@ -78,8 +78,10 @@ function decodeBase64(body: string): Outcome<string> {
 /** Undefined for none. Refused is what a client can hardly have meant, since a key that is passed over runs a job twice. */
 export function idempotencyKeyOf(event: HttpEvent): Outcome<string | undefined> {
   const key = headerOf(event, "idempotency-key");
-  if (key === undefined || /^[\x20-\x7e]{1,255}$/.test(key)) return succeed(key);
-  return refuse("REQUEST_INVALID", "Idempotency-Key has 1 to 255 printable ASCII characters; a UUID is a good one");
+  // A comma is how two headers arrive as one.
+  if (key === undefined || /^[\x20-\x2b\x2d-\x7e]{1,255}$/.test(key)) return succeed(key);
+  const message = "one Idempotency-Key of 1 to 255 printable ASCII characters without a comma; a UUID is a good one";
+  return refuse("REQUEST_INVALID", message);
 }
 
 /** RFC 7240, 4.1: `respond-async`, among other preferences or alone. */

@@ -131,7 +131,7 @@ describe("a record that is not as AWS describes it", () => {
     const { failed, processed, logged } = await run([toRecord("m1"), record, toRecord("m2")]);
     expect(failed).toEqual(["bad"]);
     expect(processed.flat().map(({ id }) => id)).toEqual(["m1", "m2"]);
-    expect(logged).toMatchObject([{ level: "warn", fields: { message_id: "bad", code: "DEFECT" } }]);
+    expect(logged).toMatchObject([{ level: "error", fields: { message_id: "bad", code: "DEFECT" } }]);
   });
 
   test.each([null, 7, "m1", [], {}, { messageId: "" }, { messageId: 7 }])(
@@ -209,6 +209,15 @@ describe("the log", () => {
     const shown = String(line?.fields.body);
     expect(shown).toMatch(/^"first line\\nsecond \\u001b\[31m\\u\{202e\} x+"\.\.\.$/);
     expect(shown.length).toBeLessThan(200);
+  });
+
+  test.each([
+    ["DEFECT", "error"],
+    ["SERVER_UNAVAILABLE", "warn"],
+    ["REQUEST_INVALID", "warn"],
+  ] as const)("is as loud as the fault is ours: %s is %s", async (code, level) => {
+    const { logged } = await run([toRecord("m1")], () => new Map([["m1", new Fault(code, "it failed")]]));
+    expect(logged).toMatchObject([{ level }]);
   });
 
   test("has the cause of a defect with it", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { JOB_WAITING_DAYS } from "../../../functions/contract/job-times.ts";
+import { JOB_MESSAGE_DAYS } from "../../../functions/contract/job-times.ts";
 import {
   ARTIFACTS_PREFIX,
   CATALOG_KEY,
@@ -17,14 +17,14 @@ test("files go after the days chosen, records a month later, what is remembered 
     { prefix: "artifacts/", days: 3 },
     { prefix: "jobs/", days: 33 },
     { prefix: "debounce/", days: 7 },
-    { prefix: "requests/", days: 21 },
+    { prefix: "requests/", days: 30 },
     { prefix: "idempotency/", days: 7 },
   ]);
 });
 
 test("a job as it was sent outlives its message, in the queue and among the dead letters", () => {
   const request = toLifecycle(1).find(({ prefix }) => prefix === REQUESTS_PREFIX);
-  expect(request?.days).toBeGreaterThan(JOB_WAITING_DAYS + 14);
+  expect(request?.days).toBeGreaterThan(JOB_MESSAGE_DAYS);
 });
 
 test("the catalog stays", () => {

@@ -3,7 +3,7 @@ import type { Fault } from "../../../functions/contract/fault.ts";
 import { type JobRecord, JobRequest } from "../../../functions/contract/job.ts";
 import { toAsyncLimits } from "../../../functions/contract/limits.ts";
 import { mcpRef } from "../../../functions/contract/offered-tool.ts";
-import type { ObjectStore, QueueMessage } from "../../../functions/contract/ports.ts";
+import type { ObjectStore, QueueMessage, ReceivedMessage } from "../../../functions/contract/ports.ts";
 import { cancelJob } from "../../../functions/job/cancel-job.ts";
 import { giveUpJobs } from "../../../functions/job/give-up-jobs.ts";
 import { getJob } from "../../../functions/job/job-store.ts";
@@ -44,8 +44,15 @@ export function asyncWorld(changes: Parameters<typeof jobWorld>[0] = {}, wrap = 
         context,
       ),
     /** What a worker says of one message; `store` and the like may be another worker's. */
-    take: async (body: string, context: Partial<Parameters<typeof takeJobs>[1]> = {}): Promise<Fault | undefined> =>
-      (await takeJobs([received(body)], { ...queueContext, leaseMs: LEASE_MS, ...context })).get("m1"),
+    take: async (
+      body: string,
+      context: Partial<Parameters<typeof takeJobs>[1]> = {},
+      message: Partial<ReceivedMessage> = {},
+    ): Promise<Fault | undefined> => {
+      const working = { ...queueContext, leaseMs: LEASE_MS, redeliveryIsDeath: false, ...context };
+      const failed = await takeJobs([received(body, message)], working);
+      return [...failed.values()][0];
+    },
     giveUp: async (body: string): Promise<Fault | undefined> =>
       (await giveUpJobs([received(body)], { ...world.context, maxAttempts: 5 })).get("m1"),
     cancel: (jobId: string, owner = OWNER_ID) => cancelJob(owner, jobId, world.context),

@@ -21,7 +21,7 @@ test("a job that a worker holds is left to it until the lease is over", async ()
   const world = asyncWorld();
   const { record, body } = await queued(world, JOB);
   await world.take(body, { store: dyingStore(world.store, 3, { done: false }).store });
-  expect(await world.giveUp(body)).toFail("IDEMPOTENCY_IN_PROGRESS");
+  expect(await world.giveUp(body)).toFail("JOB_HELD");
   world.clock.advance(LEASE_MS);
   expect(await world.giveUp(body)).toBeUndefined();
   expect(await world.recordOf(record.job_id)).toMatchObject({ status: "failed" });

@@ -2,9 +2,10 @@ import { describe, expect, test } from "vitest";
 import { succeed } from "../../../functions/contract/fault.ts";
 import { type JobRecord, JobRequest } from "../../../functions/contract/job.ts";
 import type { HandlerRunner } from "../../../functions/contract/ports.ts";
+import { queueJob } from "../../../functions/job/queue-job.ts";
 import { runJob } from "../../../functions/job/run-job.ts";
 import "../../kit/to-fail.ts";
-import { lentWorld } from "./async-world.ts";
+import { lentWorld, OWNER_ID } from "./async-world.ts";
 import { dyingStore } from "./dying-store.ts";
 import { type JobWorld, jobWorld, LEASE_MS, OWNER, pdfCall, planCall } from "./job-context.ts";
 
@@ -194,13 +195,70 @@ describe("a runner that is killed", () => {
   test("while it called a server's tool leaves a failed job: nobody calls that tool a second time", async () => {
     const { world, job, calls } = await lentWorld();
     const submission = { owner: OWNER, request: JobRequest.parse(job), idempotencyKey: KEY, requestId: "r" };
-    const dying = dyingStore(world.store, 2, { done: false });
+    // The third step keeps the record; the second notes that the tool is called.
+    const dying = dyingStore(world.store, 3, { done: false });
     await expect(runJob(submission, { ...world.context, store: dying.store })).rejects.toThrow("killed");
     expect(calls()).toBe(1);
     world.clock.advance(LEASE_MS + 1);
     const record = recordIn(await world.run(job, OWNER, KEY));
     expect(record).toMatchObject({ status: "failed", error: { code: "JOB_INTERRUPTED" }, results: [] });
     expect(recordIn(await world.run(job, OWNER, KEY))).toEqual(record);
+    expect(calls()).toBe(1);
+  });
+});
+
+describe("a job that calls a server's tool", () => {
+  async function brokenOff(at: number) {
+    const { world, job, calls, changes } = await lentWorld();
+    const submission = { owner: OWNER_ID, request: JobRequest.parse(job), idempotencyKey: KEY, requestId: "r" };
+    const dying = dyingStore(world.store, at, { done: false });
+    await expect(runJob(submission, { ...world.context, store: dying.store })).rejects.toThrow("killed");
+    world.clock.advance(LEASE_MS + 1);
+    return { world, job, calls, submission, changes };
+  }
+
+  test("is run by the next one when nothing was called yet", async () => {
+    const { world, job, calls } = await brokenOff(2);
+    expect(recordIn(await world.run(job, OWNER_ID, KEY)).status).toBe("succeeded");
+    expect(calls()).toBe(1);
+  });
+
+  test("is not run a second time by one who does not wait for it", async () => {
+    const { world, calls, submission } = await brokenOff(3);
+    const sent: unknown[] = [];
+    const jobs = { send: async (message: unknown) => void sent.push(message) };
+    const queued = await queueJob(submission, { ...world.context, jobs });
+    expect(recordIn(queued)).toMatchObject({ status: "failed", error: { code: "JOB_INTERRUPTED" } });
+    expect(sent).toEqual([]);
+    expect(calls()).toBe(1);
+  });
+
+  test("keeps its key for itself, though it is refused in between", async () => {
+    const { world, job, calls, submission } = await brokenOff(3);
+    const { catalog } = jobWorld().context;
+    // Without the approval, and so without the record of the interrupted job as well.
+    const refused = await runJob(submission, { ...world.context, catalog });
+    expect(refused.ok && refused.value.error?.code).toBe("JOB_INTERRUPTED");
+    expect(recordIn(await world.run(job, OWNER_ID, KEY))).toMatchObject({ status: "failed" });
+    expect(calls()).toBe(1);
+  });
+
+  test("is not run by one whose key was taken over before the first call", async () => {
+    const { world, job, calls } = await lentWorld();
+    let stolen = false;
+    const submission = { owner: OWNER_ID, request: JobRequest.parse(job), idempotencyKey: KEY, requestId: "r" };
+    const slow = {
+      ...world.store,
+      put: async (request: Parameters<typeof world.store.put>[0]) => {
+        if (request.condition?.type === "match" && !stolen) {
+          stolen = true;
+          world.clock.advance(LEASE_MS + 1);
+          await world.run(job, OWNER_ID, KEY);
+        }
+        return world.store.put(request);
+      },
+    };
+    expect(await runJob(submission, { ...world.context, store: slow })).toFail("IDEMPOTENCY_IN_PROGRESS");
     expect(calls()).toBe(1);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JobRequest } from "../../../functions/contract/job.ts";
-import { JOB_WAITING_DAYS } from "../../../functions/contract/job-times.ts";
+import { JOB_MESSAGE_DAYS } from "../../../functions/contract/job-times.ts";
 import { listJobs, reportJob } from "../../../functions/job/report-job.ts";
 import "../../kit/to-fail.ts";
 import { ASYNC_SECONDS, asyncWorld, OWNER_ID, queued } from "./async-world.ts";
@@ -114,10 +114,71 @@ test("a job whose message was never sent is failed once no message could be ther
   const down = { ...world.queueContext, jobs: { send: async () => Promise.reject(new Error("killed")) } };
   await expect(world.submit(JOB, undefined, down)).rejects.toThrow("killed");
   const listed = async () => (await listJobs(OWNER_ID, {}, world.reporting)).jobs[0];
-  world.clock.advance(JOB_WAITING_DAYS * DAY);
+  world.clock.advance(JOB_MESSAGE_DAYS * DAY);
   expect(await listed()).toMatchObject({ status: "queued" });
   world.clock.advance(1);
   expect(await listed()).toMatchObject({ status: "failed" });
   const report = await reportJob(OWNER_ID, (await listed())?.job_id ?? "", world.reporting);
   expect(report.ok && report.value).toMatchObject({ status: "failed", error: { code: "JOB_INTERRUPTED" } });
+});
+
+describe("a job that was lost", () => {
+  async function lost(key?: string) {
+    const world = asyncWorld();
+    const outcome = await world.submit(JOB, key);
+    if (!outcome.ok) throw outcome.fault;
+    const [{ body } = { body: "" }] = world.sent.splice(0);
+    world.clock.advance(JOB_MESSAGE_DAYS * DAY + 1);
+    return { world, jobId: outcome.value.job_id, body };
+  }
+
+  test("stays failed for everybody, whatever turns up afterwards", async () => {
+    const { world, jobId, body } = await lost(KEY);
+    const told = await reportJob(OWNER_ID, jobId, world.reporting);
+    expect(told.ok && told.value).toMatchObject({ status: "failed", error: { code: "JOB_INTERRUPTED" } });
+    expect(await world.take(body)).toBeUndefined();
+    expect(await world.cancel(jobId)).toFail("JOB_FINISHED");
+    expect(await reportJob(OWNER_ID, jobId, world.reporting)).toEqual(told);
+  });
+
+  test("while it ran is failed as well", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    await world.take(body, { store: dyingStore(world.store, 3, { done: false }).store });
+    world.clock.advance(JOB_MESSAGE_DAYS * DAY + 1);
+    const report = await reportJob(OWNER_ID, record.job_id, world.reporting);
+    expect(report.ok && report.value).toMatchObject({ status: "failed", error: { code: "JOB_INTERRUPTED" } });
+  });
+
+  test("is not lost while its message is sent again", async () => {
+    const world = asyncWorld();
+    await world.submit(JOB, KEY);
+    world.clock.advance(3.9 * DAY);
+    expect((await world.submit(JOB, KEY)).ok).toBe(true);
+    world.clock.advance(JOB_MESSAGE_DAYS * DAY - 1);
+    const [job] = (await listJobs(OWNER_ID, {}, world.reporting)).jobs;
+    expect(job).toMatchObject({ status: "queued" });
+    expect(await world.take(world.sent.at(-1)?.body ?? "")).toBeUndefined();
+    expect((await listJobs(OWNER_ID, {}, world.reporting)).jobs[0]).toMatchObject({ status: "succeeded" });
+  });
+});
+
+test("a job that is on its way is not sent again by everybody who asks for it", async () => {
+  const world = asyncWorld();
+  for (let asked = 0; asked < 5; asked += 1) await world.submit(JOB, KEY);
+  expect(world.sent).toHaveLength(1);
+  world.clock.advance(LEASE_MS);
+  await world.submit(JOB, KEY);
+  expect(world.sent).toHaveLength(2);
+});
+
+test("a job of as many bytes as may be sent can be read by the worker, however its numbers are written", async () => {
+  const world = asyncWorld();
+  const numbers = `[${Array.from({ length: 5_000 }, () => "1e20").join(",")}]`;
+  const request = {
+    calls: [{ tool: "make_plan@1", arguments: JSON.parse(`{"goal":"g","steps":["s"],"x":${numbers}}`) }],
+  };
+  expect(JSON.stringify(request).length).toBeGreaterThan(4.2 * numbers.length);
+  expect(JSON.stringify(request).length).toBeLessThan(5 * numbers.length);
+  await queued(world, request);
 });

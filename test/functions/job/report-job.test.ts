@@ -164,6 +164,25 @@ describe("deleting", () => {
   });
 });
 
+test("removing many files at the same moment removes each", async () => {
+  const calls = Array.from({ length: 16 }, () => planCall());
+  const world = jobWorld({}, (store) => ({
+    ...store,
+    // As a store elsewhere: others come in between a read and a write.
+    get: async (key, limits) => {
+      const found = await store.get(key, limits);
+      await new Promise((done) => setImmediate(done));
+      return found;
+    },
+  }));
+  const { job_id, artifacts } = await world.record({ calls });
+  const removed = await Promise.all(
+    artifacts.map(({ artifact_id }) => deleteArtifact(OWNER, job_id, artifact_id, world.reporting)),
+  );
+  expect(removed.every(({ ok }) => ok)).toBe(true);
+  expect((await world.keys()).filter((key) => key.startsWith("artifacts/"))).toEqual([]);
+});
+
 describe("the list", () => {
   test("shows the newest first, page by page, each once", async () => {
     const world = jobWorld();

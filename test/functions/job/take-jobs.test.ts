@@ -83,7 +83,7 @@ describe("a job that is taken", () => {
     const { record, body } = await queued(world, { calls: [planCall()] });
     const first = world.take(body);
     await expect.poll(begun).toBe(1);
-    expect(await world.take(body)).toFail("IDEMPOTENCY_IN_PROGRESS");
+    expect(await world.take(body)).toFail("JOB_HELD");
     letGo();
     expect(await first).toBeUndefined();
     expect(await world.recordOf(record.job_id)).toMatchObject({ status: "succeeded", attempts: 1 });
@@ -119,7 +119,7 @@ describe("a worker that is killed", () => {
     const { body } = await queued(world, JOB);
     await world.take(body, { store: dyingStore(world.store, 3, { done: false }).store });
     world.clock.advance(LEASE_MS - 1);
-    expect(await world.take(body)).toFail("IDEMPOTENCY_IN_PROGRESS");
+    expect(await world.take(body)).toFail("JOB_HELD");
     world.clock.advance(1);
     expect(await world.take(body)).toBeUndefined();
   });
@@ -141,13 +141,94 @@ describe("a worker that is killed", () => {
     const { job, calls, changes } = await lentWorld();
     const world = asyncWorld(changes);
     const { record, body } = await queued(world, job);
-    // Dies when it wants to keep what came of the call.
-    await world.take(body, { store: dyingStore(world.store, 4, { done: false }).store });
+    // Dies when it wants to keep what came of the call: two steps to take the job, one to read it, one to note the call.
+    await world.take(body, { store: dyingStore(world.store, 5, { done: false }).store });
     expect(calls()).toBe(1);
     world.clock.advance(LEASE_MS + 1);
     expect(await world.take(body)).toBeUndefined();
     expect(await world.recordOf(record.job_id)).toMatchObject({ status: "failed", error: { code: "JOB_INTERRUPTED" } });
     expect(calls()).toBe(1);
+  });
+});
+
+describe("a job that calls a server's tool", () => {
+  test.each([1, 2, 3, 4])(
+    "and whose worker was killed before the first call (step %i) is run by another one",
+    async (at) => {
+      const { job, calls, changes } = await lentWorld();
+      const world = asyncWorld(changes);
+      const { record, body } = await queued(world, job);
+      await world.take(body, { store: dyingStore(world.store, at, { done: false }).store });
+      expect(calls()).toBe(0);
+      world.clock.advance(LEASE_MS + 1);
+      expect(await world.take(body)).toBeUndefined();
+      expect(await world.recordOf(record.job_id)).toMatchObject({ status: "succeeded" });
+      expect(calls()).toBe(1);
+    },
+  );
+
+  test("is not called by a worker whose job is another's by then", async () => {
+    const { job, calls, changes } = await lentWorld();
+    const world = asyncWorld(changes);
+    const { record, body } = await queued(world, job);
+    const stealing = {
+      ...world.store,
+      get: async (key: string, limits: { maxBytes: number }) => {
+        if (key.startsWith("requests/")) await world.cancel(record.job_id);
+        return world.store.get(key, limits);
+      },
+    };
+    await world.take(body, { store: stealing });
+    expect(calls()).toBe(0);
+  });
+});
+
+describe("a second message of a job", () => {
+  test("is done with while the first one's worker is at it, so that it never becomes a dead letter", async () => {
+    const { runner, begun, letGo } = heldRunner();
+    const world = asyncWorld({ runner });
+    const { record, body } = await queued(world, { calls: [planCall()] });
+    const first = world.take(body);
+    await expect.poll(begun).toBe(1);
+    expect(await world.take(body, {}, { id: "m2" })).toBeUndefined();
+    letGo();
+    expect(await first).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toMatchObject({ status: "succeeded" });
+  });
+
+  test("takes over once the first one's lease is over", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    await world.take(body, { store: dyingStore(world.store, 3, { done: false }).store });
+    world.clock.advance(LEASE_MS + 1);
+    expect(await world.take(body, {}, { id: "m2" })).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toMatchObject({ status: "succeeded", attempts: 2 });
+  });
+});
+
+describe("a message that is handed out again", () => {
+  test.each([
+    [true, "succeeded"],
+    [false, "running"],
+  ])(
+    "means that its worker is dead where the queue says so (%s), else its lease is waited for",
+    async (isDeath, status) => {
+      const world = asyncWorld();
+      const { record, body } = await queued(world, JOB);
+      await world.take(body, { store: dyingStore(world.store, 3, { done: false }).store });
+      await world.take(body, { redeliveryIsDeath: isDeath }, { receiveCount: 2 });
+      expect(await world.recordOf(record.job_id)).toMatchObject({ status });
+    },
+  );
+
+  test("after the job has ended removes the request that a killed worker left", async () => {
+    const world = asyncWorld();
+    const { body } = await queued(world, JOB);
+    const dying = { ...world.store, delete: async () => Promise.reject(new Error("killed")) };
+    expect(await world.take(body, { store: dying })).toFail("DEFECT");
+    expect((await world.keys()).some((key) => key.startsWith("requests/"))).toBe(true);
+    expect(await world.take(body, {}, { receiveCount: 2 })).toBeUndefined();
+    expect((await world.keys()).some((key) => key.startsWith("requests/"))).toBe(false);
   });
 });
 

@@ -77,6 +77,7 @@ describe("jobs", () => {
 
   test.each([
     [["jobs", "zzz", "--cancel"], "JOB_NOT_FOUND"],
+    [["jobs", "zzz", "--wait"], "JOB_NOT_FOUND"],
     [["jobs", "zzz"], "JOB_NOT_FOUND"],
     [["jobs", "../../health"], "JOB_NOT_FOUND"],
     [["jobs", "--limit", "0"], "REQUEST_INVALID"],

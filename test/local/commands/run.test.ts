@@ -181,3 +181,9 @@ describe("a service that lies", () => {
     expect(ran.err).toContain("skillbroker jobs j1 --out");
   });
 });
+
+test.each(["€", "a\nb", ""])("a key that no header can carry is told by its option: %j", async (key) => {
+  const ran = await runCli(["run", "create_pdf@1", "--key", key], { cwd: temporaryProject() });
+  expect(ran).toMatchObject({ code: 2, out: "" });
+  expect(ran.err).toContain("--key");
+});
