@@ -13,15 +13,35 @@ export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 /** RFC 6749, 3.3: printable, without space, quote and backslash. */
 const Scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/, "a scope without spaces expected");
 
+/** Compared with what stands in a token, so that a blank which nobody sees would let nobody in. */
+const Issuer = z
+  .string()
+  .max(500)
+  .refine(isIssuer, "an https URL without blanks, user, password, query and fragment expected, as the tokens have it");
+
+/** OpenID Connect Discovery, 2: neither query nor fragment. Its keys are fetched without a name and a password. */
+function isIssuer(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || /[\s?#]/.test(text)) return false;
+  return url.protocol === "https:" && url.username === "" && url.password === "";
+}
+
+const Audience = z
+  .string()
+  .max(200)
+  .regex(/^\S(?:.*\S)?$/, "a text that neither is blank nor begins or ends with a blank expected");
+
 /**
  * Callers bring a token of this issuer; each group of routes wants a scope of its own. All of it fits into the environment
  * of a function, which has 4 KiB.
  */
 export const JwtAuth = z.strictObject({
-  issuer: z
-    .url({ protocol: /^https$/, error: "an https URL expected, that of the issuer as its tokens have it" })
-    .max(500),
-  audience: z.array(z.string().min(1).max(200)).min(1, "at least one audience expected").max(8),
+  issuer: Issuer,
+  audience: z
+    .array(Audience)
+    .min(1, "at least one audience expected")
+    .max(8)
+    .refine((all) => new Set(all).size === all.length, "each audience once expected"),
   scopes: z
     .strictObject({
       run: Scope.default("skillbroker/run"),
@@ -44,6 +64,29 @@ const LOG_DAYS = [
 
 /** Longest time of an asynchronous job in seconds; a Lambda has 900, and needs some of them to store what was made. */
 export const MOST_ASYNC_JOB_SECONDS = 840;
+
+/** The characters that every service takes, IAM the fewest; names that begin with `aws:` are AWS's own. */
+const TAG_TEXT = /^[\p{L}\p{Z}\p{N}_.:/=+@-]*$/u;
+const TagName = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(TAG_TEXT, "the name of a tag has letters, digits, blanks and _ . : / = + - @")
+  .refine((name) => !/^aws:/i.test(name), 'names that begin with "aws:" are AWS\'s own');
+const TagValue = z
+  .string()
+  .max(256)
+  .regex(TAG_TEXT, "the value of a tag has letters, digits, blanks and _ . : / = + - @");
+/** What a resource takes at most. */
+const MAX_TAGS = 50;
+
+const AwsTags = z
+  .record(TagName, TagValue)
+  .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `at most ${MAX_TAGS} tags expected`)
+  .refine(
+    (tags) => new Set(Object.keys(tags).map((name) => name.toLowerCase())).size === Object.keys(tags).length,
+    "names that differ by case alone are one name to IAM; expected once",
+  );
 
 export const OperatorSettings = z.strictObject({
   /** Approved refs and bundles. Left out, nothing is approved. */
@@ -90,24 +133,63 @@ export const OperatorSettings = z.strictObject({
     .string()
     .regex(/^arn:[a-z-]+:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]+$/, "the ARN of an SNS topic expected")
     .optional(),
-  tags: z.record(z.string().min(1).max(128), z.string().max(256)).default({}),
+  tags: AwsTags.default({}),
 });
 export type OperatorSettings = z.infer<typeof OperatorSettings>;
 
 const OURS = new Set(Object.keys(OperatorSettings.shape));
 /** Keys of the CDK and its libraries always hold one of these; ours never do. */
 const FOREIGN_KEY = /[:/@-]/;
+/** Ours as they could be misspelt, `artifact-days`, with how they are written. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map([...OURS].map((name) => [toSpelling(name), name]));
+
+function toSpelling(key: string): string {
+  return key.replaceAll(/[-_]/g, "").toLowerCase();
+}
+
+/** What was read, undefined when it has mistakes; and all of these, each by its key. */
+export type ReadSettings = {
+  readonly settings: OperatorSettings | undefined;
+  readonly violations: readonly Violation[];
+};
+
+/** Every key is taken for a setting, and refused when it is none. */
+export function readSettings(written: Readonly<Record<string, unknown>>): ReadSettings {
+  const parsed = OperatorSettings.safeParse(written);
+  const violations = [...(parsed.success ? [] : toViolations(parsed.error)), ...findWaitProblems(written)];
+  return { settings: parsed.success && violations.length === 0 ? parsed.data : undefined, violations };
+}
+
+/** What of a context is meant for us: keys that belong to the CDK are left out, unknown and misspelt words are not. */
+export function pickSettings(context: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const ours = Object.entries(context).filter(
+    ([key]) => OURS.has(key) || !FOREIGN_KEY.test(key) || SPELLINGS.has(toSpelling(key)),
+  );
+  return Object.fromEntries(ours);
+}
+
+/** The same in the words of a context, which knows by what else a key was meant, and may be given as `-c key=value`. */
+export function toContextWords({ path, message }: Violation): Violation {
+  const [, key = ""] = path.split("/");
+  const meant = OURS.has(key) ? undefined : SPELLINGS.get(toSpelling(key));
+  if (meant !== undefined) return { path, message: `is written ${meant}` };
+  const text = path === `/${key}` && message.endsWith(", received string");
+  return text
+    ? { path, message: `${message}; -c makes texts of all values, so write it into cdk.json` }
+    : { path, message };
+}
 
 /** All mistakes together, each by its key. Keys that belong to the CDK are passed over, unknown words are refused. */
 export function parseSettings(context: Readonly<Record<string, unknown>>): Outcome<OperatorSettings> {
-  const ours = Object.entries(context).filter(([key]) => OURS.has(key) || !FOREIGN_KEY.test(key));
-  const written = Object.fromEntries(ours);
-  const parsed = OperatorSettings.safeParse(written);
-  const misread = parsed.success ? [] : toViolations(parsed.error);
-  const violations: readonly Violation[] = [...misread, ...findWaitProblems(written)];
-  if (parsed.success && violations.length === 0) return succeed(parsed.data);
+  const { settings, violations } = readSettings(pickSettings(context));
+  if (settings !== undefined) return succeed(settings);
+  return refuseAll('the settings in cdk.json "context" are not valid', violations.map(toContextWords));
+}
+
+/** Every mistake, in the message as a list. */
+export function refuseAll(headline: string, violations: readonly Violation[]): Outcome<never> {
   const lines = violations.map(({ path, message }) => `  ${path}: ${message}`).join("\n");
-  return refuse("REQUEST_INVALID", `the settings in cdk.json "context" are not valid:\n${lines}`, { violations });
+  return refuse("REQUEST_INVALID", `${headline}:\n${lines}`, { violations });
 }
 
 const { debounceSeconds, longestWaitSeconds, reconcileSeconds, maxListAgeSeconds } = OperatorSettings.shape;

@@ -1,10 +1,10 @@
-import { type Outcome, refuse, succeed } from "../contract/fault.ts";
+import { Fault, type Outcome, refuse, succeed } from "../contract/fault.ts";
 import type { ArtifactRecord, ArtifactReport, JobList, JobRecord, JobReport, JobSummary } from "../contract/job.ts";
 import type { Clock, Link, ObjectStore } from "../contract/ports.ts";
 import { changeJob } from "./change-job.ts";
 import { isArtifactId } from "./ids.ts";
 import { asOfNow } from "./job-record.ts";
-import { getJob, listJobIds } from "./job-store.ts";
+import { getJob, listJobIds, type StoredJob } from "./job-store.ts";
 
 /** What a caller gets to see of its jobs. Another owner's job is answered like one that does not exist. */
 
@@ -44,12 +44,22 @@ export async function listJobs(
   const summaries: JobSummary[] = [];
   for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
     const batch = ids.slice(start, start + READ_AT_ONCE);
-    const jobs = await Promise.all(batch.map((id) => getJob(store, owner, id)));
+    const jobs = await Promise.all(batch.map((id) => getReadable(store, owner, id)));
     summaries.push(
       ...jobs.flatMap((job) => (job === undefined ? [] : [toSummary(asOfNow(job.record, context.clock()))])),
     );
   }
   return { jobs: summaries, ...(next === undefined ? {} : { next }) };
+}
+
+/** A damaged record must not keep its owner from all others; whoever asks for that job is told. */
+async function getReadable(store: ObjectStore, owner: string, jobId: string): Promise<StoredJob | undefined> {
+  try {
+    return await getJob(store, owner, jobId);
+  } catch (error) {
+    if (error instanceof Fault) return undefined;
+    throw error;
+  }
 }
 
 /** A fresh link; `ARTIFACT_EXPIRED` once the file's days are over, `ARTIFACT_NOT_FOUND` when it was removed. */

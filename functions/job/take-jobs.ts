@@ -159,8 +159,8 @@ async function end(record: JobRecord, { store, log }: WorkContext): Promise<Outc
 }
 
 /**
- * Somebody else wrote the record: the job was cancelled, or another worker has it. Files of a cancelled job go, unless its
- * record names them; those of another worker have the same keys and are its own.
+ * Somebody else wrote the record: the job was cancelled, or another worker has it. Files of a cancelled job go; those of
+ * another worker have the same keys and are its own.
  */
 async function drop({ record }: Taken, { store, log }: WorkContext, made?: MadeJob): Promise<Outcome<null>> {
   const { owner, job_id: jobId } = record;

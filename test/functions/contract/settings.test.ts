@@ -188,6 +188,15 @@ describe("authorisation by tokens", () => {
   test.each([
     ["an issuer that is no URL", { ...JWT, issuer: "id.acme.test" }, ["/auth/issuer"]],
     ["an issuer whose keys could be changed on the way", { ...JWT, issuer: "http://id.acme.test" }, ["/auth/issuer"]],
+    ["an issuer with a blank", { ...JWT, issuer: "https://id.acme.test/ " }, ["/auth/issuer"]],
+    ["an issuer with a blank before it", { ...JWT, issuer: " https://id.acme.test/" }, ["/auth/issuer"]],
+    ["an issuer with a line break", { ...JWT, issuer: "https://id.acme.test/\n" }, ["/auth/issuer"]],
+    ["an issuer with a query", { ...JWT, issuer: "https://id.acme.test/?a=b" }, ["/auth/issuer"]],
+    ["an issuer with a fragment", { ...JWT, issuer: "https://id.acme.test/#c" }, ["/auth/issuer"]],
+    ["an issuer with a password", { ...JWT, issuer: "https://u:p@id.acme.test/" }, ["/auth/issuer"]],
+    ["a blank audience", { ...JWT, audience: [" "] }, ["/auth/audience/0"]],
+    ["an audience with a blank at its end", { ...JWT, audience: ["skills "] }, ["/auth/audience/0"]],
+    ["an audience twice", { ...JWT, audience: ["a", "b", "a"] }, ["/auth/audience"]],
     ["no audience", { ...JWT, audience: [] }, ["/auth/audience"]],
     ["nothing but braces", {}, ["/auth/audience", "/auth/issuer"]],
     ["a scope of two words", { ...JWT, scopes: { read: "a b" } }, ["/auth/scopes/read"]],
@@ -198,6 +207,37 @@ describe("authorisation by tokens", () => {
     ["another word", "jwt", ["/auth"]],
   ])("with %s is refused by that path", (_, auth, paths) => {
     expect(violationsOf({ auth }).toSorted()).toEqual(paths);
+  });
+});
+
+const tagsOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, "v"]));
+
+describe("a mistake in a context", () => {
+  const messageOf = (context: Readonly<Record<string, unknown>>) => {
+    const parsed = parseSettings(context);
+    return parsed.ok ? [] : parsed.fault.violations.map(({ path, message }) => `${path}: ${message}`);
+  };
+
+  test.each([
+    ["artifact-days", "artifactDays"],
+    ["artifact_days", "artifactDays"],
+    ["ArtifactDays", "artifactDays"],
+    ["http-concurrency", "httpConcurrency"],
+  ])("in the name %s says how it is written", (key, name) => {
+    expect(messageOf({ [key]: 7 })).toEqual([`/${key}: is written ${name}`]);
+  });
+
+  test.each([{ artifactDays: "7" }, { tools: "local" }, { limits: "{}" }])(
+    "that comes of -c, which makes texts, says so: %j",
+    (context) => {
+      const [message, ...others] = messageOf(context);
+      expect(others).toEqual([]);
+      expect(message).toMatch(/expected \w+, received string; -c makes texts of all values, so write it into cdk\.json$/);
+    },
+  );
+
+  test("in a text says nothing of -c where that was not it", () => {
+    expect(messageOf({ tools: [7], repositories: [""], limits: { max_calls: "4" } }).join()).not.toContain("-c ");
   });
 });
 
@@ -218,7 +258,22 @@ describe("settings of a deployment", () => {
       ],
     ],
     ["alarmTopicArn", [], ["on-call", "arn:aws:sqs:eu-central-1:111122223333:on-call"]],
-    ["tags", [{}, { team: "" }], [{ "": "x" }, { team: 1 }, ["team"], { ["k".repeat(129)]: "v" }]],
+    [
+      "tags",
+      [{}, { team: "" }, { "kosten:stelle/Süd": "a b+c=d@e" }, tagsOf(50)],
+      [
+        { "": "x" },
+        { team: 1 },
+        ["team"],
+        { ["k".repeat(129)]: "v" },
+        { "aws:x": "v" },
+        { "AWS:x": "v" },
+        { "k<>": "v" },
+        { k: "what?" },
+        { team: "a", Team: "b" },
+        tagsOf(51),
+      ],
+    ],
   ])("%s is taken at its bounds and refused beyond", (name, good, bad) => {
     for (const value of good) expect([value, violationsOf({ [name]: value })]).toEqual([value, []]);
     for (const value of bad) {

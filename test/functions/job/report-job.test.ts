@@ -184,6 +184,22 @@ test("removing many files at the same moment removes each", async () => {
 });
 
 describe("the list", () => {
+  test("is not lost for one record that cannot be read, which is told to who asks for that job", async () => {
+    const world = jobWorld();
+    const [first, second] = [await world.record({ calls: [planCall()] }), await world.record({ calls: [planCall()] })];
+    const key = `jobs/${OWNER}/${first.job_id}.json`;
+    await world.store.put({ key, bytes: Buffer.from("{"), mediaType: "application/json" });
+    const { jobs } = await listJobs(OWNER, {}, world.reporting);
+    expect(jobs.map(({ job_id }) => job_id)).toEqual([second.job_id]);
+    await expect(reportJob(OWNER, first.job_id, world.reporting)).rejects.toFail("DEFECT");
+  });
+
+  test("fails when the store does, and does not look empty", async () => {
+    const world = jobWorld({}, (store) => ({ ...store, get: async () => Promise.reject(new Error("down")) }));
+    await world.record({ calls: [planCall()] });
+    await expect(listJobs(OWNER, {}, world.reporting)).rejects.toThrow("down");
+  });
+
   test("shows the newest first, page by page, each once", async () => {
     const world = jobWorld();
     const ids: string[] = [];
@@ -224,11 +240,11 @@ describe("the list", () => {
 });
 
 test.each(["", "{", "null", "{}", '{"version":2}', "\u0000"])(
-  "a record that reads %j is a defect, told as one",
+  "a record that reads %j is a defect, told to who asks for that job, and is not in the list",
   async (text) => {
     const { store, jobId, report, reporting } = await worldWithJob();
     await store.put({ key: `jobs/${OWNER}/${jobId}.json`, bytes: Buffer.from(text), mediaType: "application/json" });
     await expect(report()).rejects.toFail("DEFECT");
-    await expect(listJobs(OWNER, {}, reporting)).rejects.toFail("DEFECT");
+    expect(await listJobs(OWNER, {}, reporting)).toEqual({ jobs: [] });
   },
 );
