@@ -155,7 +155,7 @@ export function createTestService(options: TestApiOptions = {}): TestService {
     asyncJobSeconds: 300,
     maxListAgeMs: 24 * 3600_000,
   };
-  const work = createWorker({ ...running, leaseMs: 360_000 });
+  const work = createWorker({ ...running, leaseMs: 360_000, redeliveryIsDeath: false });
   const api = createApi({
     ...running,
     notifications: { send: async (message) => void queued.push(message) },

@@ -41,7 +41,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     clock: clock.now,
     timer: realTimer,
     env: {},
-    background: false,
+    background: "none",
     log,
     ...options,
   });

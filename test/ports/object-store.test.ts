@@ -65,7 +65,7 @@ async function openEmbedded(): Promise<OpenedStore> {
     clock: clock.now,
     timer: realTimer,
     env: {},
-    background: false,
+    background: "none",
     log: () => undefined,
   });
   const open = () => openEmbeddedObjectStore({ directory: dataDirectory, clock: clock.now, baseUrl: () => server.url });
