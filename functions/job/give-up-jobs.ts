@@ -1,4 +1,5 @@
 import { Fault, type Outcome, refuse, succeed } from "../contract/fault.ts";
+import type { JobRecord } from "../contract/job.ts";
 import type { Clock, FailedMessages, Log, ObjectStore, ReceivedMessage } from "../contract/ports.ts";
 import { changeJob } from "./change-job.ts";
 import { isEnded, isHeld, toFailedRecord } from "./job-record.ts";
@@ -21,12 +22,15 @@ export async function giveUpJobs(
   context: GiveUpContext,
 ): Promise<FailedMessages> {
   const outcomes = await Promise.all(
-    messages.map(async ({ id, body }) => ({ id, outcome: await giveUp(body, context) })),
+    messages.map(async (message) => ({ id: message.id, outcome: await giveUp(message, context) })),
   );
   return new Map(outcomes.flatMap(({ id, outcome }) => (outcome.ok ? [] : [[id, outcome.fault] as const])));
 }
 
-async function giveUp(body: string, { store, clock, log, maxAttempts }: GiveUpContext): Promise<Outcome<null>> {
+async function giveUp(
+  { id, body }: ReceivedMessage,
+  { store, clock, log, maxAttempts }: GiveUpContext,
+): Promise<Outcome<null>> {
   const message = readJobMessage(body);
   if (!message.ok) {
     log("error", "dead letter names no job", { code: message.fault.code });
@@ -37,7 +41,7 @@ async function giveUp(body: string, { store, clock, log, maxAttempts }: GiveUpCo
   try {
     const now = clock();
     const job = await changeJob({ store, clock, owner, jobId }, (record) =>
-      isEnded(record) || isHeld(record, now)
+      isEnded(record) || isHeldByOthers(record, id, now)
         ? undefined
         : toFailedRecord(record, new Fault("JOB_INTERRUPTED", text), now),
     );
@@ -49,4 +53,9 @@ async function giveUp(body: string, { store, clock, log, maxAttempts }: GiveUpCo
   } catch (error) {
     return refuse("DEFECT", `job ${jobId} could not be given up`, { cause: error });
   }
+}
+
+/** Not by whoever had this very message: it died only once it could have been handed out again, when its worker was dead. */
+function isHeldByOthers(record: JobRecord, id: string, now: number): boolean {
+  return isHeld(record, now) && record.lease?.message_id !== id;
 }

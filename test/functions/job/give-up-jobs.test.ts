@@ -17,10 +17,19 @@ test("a job whose message died is failed and says why, and the log is loud about
   expect(world.logged).toContainEqual({ level: "error", fields: { job_id: record.job_id, code: "JOB_INTERRUPTED" } });
 });
 
-test("a job that a worker holds is left to it until the lease is over", async () => {
+test("a job whose worker died with this very message is given up at once", async () => {
   const world = asyncWorld();
   const { record, body } = await queued(world, JOB);
   await world.take(body, { store: dyingStore(world.store, 3, { done: false }).store });
+  expect(await world.recordOf(record.job_id)).toMatchObject({ status: "running", lease: { message_id: "m1" } });
+  expect(await world.giveUp(body)).toBeUndefined();
+  expect(await world.recordOf(record.job_id)).toMatchObject({ status: "failed" });
+});
+
+test("a job that a worker holds by another message is left to it until the lease is over", async () => {
+  const world = asyncWorld();
+  const { record, body } = await queued(world, JOB);
+  await world.take(body, { store: dyingStore(world.store, 3, { done: false }).store }, { id: "m2" });
   expect(await world.giveUp(body)).toFail("JOB_HELD");
   world.clock.advance(LEASE_MS);
   expect(await world.giveUp(body)).toBeUndefined();
