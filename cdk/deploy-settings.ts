@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { loadPolicy } from "../functions/broker/operator-policy.ts";
 import type {
   DeadJobsEnv,
@@ -7,10 +8,11 @@ import type {
   RefreshEnv,
   WorkerEnv,
 } from "../functions/contract/env.ts";
-import { Fault, type Outcome, refuse, type Violation } from "../functions/contract/fault.ts";
+import { Fault, type Violation } from "../functions/contract/fault.ts";
 import { LimitsInput, operatorLimits } from "../functions/contract/limits.ts";
 import { parseMcpToolName } from "../functions/contract/offered-tool.ts";
-import { OperatorSettings, parseSettings } from "../functions/contract/settings.ts";
+import { JwtAuth, OperatorSettings, type ReadSettings, readSettings } from "../functions/contract/settings.ts";
+import { isReachable } from "./reachable.ts";
 import { MAX_JOB_TIMEOUT_MS } from "./timeouts.ts";
 
 /** The operator's settings, and what a deployed function cannot do with settings that one machine would take. */
@@ -24,20 +26,19 @@ export type Approvable = {
 };
 
 /**
- * Every mistake together, in the message as a list and in the violations by JSON Pointer. An approval of what is not
- * there is one; without `approvable`, approvals are only read.
+ * Every mistake together, by JSON Pointer. An approval of what is not there is one; without `approvable`, approvals are
+ * only read.
  */
-export function parseDeploySettings(
-  context: Readonly<Record<string, unknown>>,
-  approvable?: Approvable,
-): Outcome<OperatorSettings> {
-  const parsed = parseSettings(context);
-  const read = parsed.ok ? [] : parsed.fault.violations;
-  const approvals = findApprovalProblems(context.tools, approvable);
-  const violations = [...read, ...approvals, ...findTimeoutProblems(context.limits)];
-  if (parsed.ok && violations.length === 0) return parsed;
-  const lines = violations.map(({ path, message }) => `  ${path}: ${message}`).join("\n");
-  return refuse("REQUEST_INVALID", `the settings in cdk.json "context" are not valid:\n${lines}`, { violations });
+export function readDeploySettings(written: Readonly<Record<string, unknown>>, approvable?: Approvable): ReadSettings {
+  const read = readSettings(written);
+  const violations = [
+    ...read.violations,
+    ...findApprovalProblems(written.tools, approvable),
+    ...findIssuerProblem(written.auth),
+    ...findTagProblem(written),
+    ...findLimitProblems(written.limits),
+  ];
+  return { settings: violations.length === 0 ? read.settings : undefined, violations };
 }
 
 /** Known only while deploying; the stack adds them. */
@@ -119,17 +120,61 @@ function listed(names: readonly string[]): string {
   return `${names.length === 1 ? "is" : "are"} ${names.slice(0, MAX_LISTED).join(", ")}${more}`;
 }
 
-function findTimeoutProblems(limits: unknown): readonly Violation[] {
-  const parsed = LimitsInput.safeParse(limits ?? {});
-  if (!parsed.success) return [];
-  const { call_timeout_ms: call, job_timeout_ms: job } = operatorLimits(parsed.data);
+/** API Gateway fetches the keys of the issuer over the internet. */
+function findIssuerProblem(auth: unknown): readonly Violation[] {
+  const parsed = WithIssuer.safeParse(auth);
+  if (!parsed.success || isReachable(new URL(parsed.data.issuer).hostname)) return [];
+  const message = "API Gateway cannot fetch its keys there; an issuer that the internet reaches expected";
+  return [{ path: "/auth/issuer", message }];
+}
+
+const WithIssuer = JwtAuth.pick({ issuer: true }).strip();
+
+/** To empty a bucket that goes with the stack, the CDK marks it with a tag of its own; a bucket takes fifty. */
+const MAX_TAGS_WITH_MARK = 49;
+
+function findTagProblem({ tags, dataAtRemoval }: Readonly<Record<string, unknown>>): readonly Violation[] {
+  const parsed = OperatorSettings.shape.tags.safeParse(tags);
+  if (!parsed.success || dataAtRemoval !== "delete" || Object.keys(parsed.data).length <= MAX_TAGS_WITH_MARK) return [];
+  return [{ path: "/tags", message: `at most ${MAX_TAGS_WITH_MARK} where the data goes with the stack` }];
+}
+
+/**
+ * A report is a text inside the JSON of an answer, which may have 6 MB: written twice, up to twice as long. The files of a
+ * job are in the memory of the function three times, twice of that as text, until the last call has ended.
+ */
+export const MOST_BYTES = {
+  max_output_bytes: 3 * 1024 * 1024,
+  max_artifact_bytes: 128 * 1024 * 1024,
+  max_total_artifact_bytes: 128 * 1024 * 1024,
+} as const;
+
+/** Of the limits that can be read: one that cannot does not hide what is wrong with the others. */
+function findLimitProblems(written: unknown): readonly Violation[] {
+  const limits = operatorLimits(readableLimits(written));
   const violations: Violation[] = [];
-  if (job > MAX_JOB_TIMEOUT_MS) {
-    const message = `at most ${MAX_JOB_TIMEOUT_MS}, got ${job}: an answer over HTTP must come within 30 s`;
+  const add = (name: keyof typeof limits, message: string) =>
+    violations.push({ path: `/limits/${name}`, message: `${message}, got ${limits[name]}` });
+  if (limits.job_timeout_ms > MAX_JOB_TIMEOUT_MS) {
+    const message = `at most ${MAX_JOB_TIMEOUT_MS}, got ${limits.job_timeout_ms}: an answer over HTTP must come within 30 s`;
     violations.push({ path: "/limits/job_timeout_ms", message });
   }
-  if (call >= job) {
-    violations.push({ path: "/limits/call_timeout_ms", message: `less than job_timeout_ms (${job}), got ${call}` });
+  if (limits.call_timeout_ms >= limits.job_timeout_ms) {
+    add("call_timeout_ms", `less than job_timeout_ms (${limits.job_timeout_ms})`);
+  }
+  for (const name of BOUNDED) if (limits[name] > MOST_BYTES[name]) add(name, `at most ${MOST_BYTES[name]}`);
+  if (limits.max_artifact_bytes > limits.max_total_artifact_bytes) {
+    add("max_artifact_bytes", `not more than max_total_artifact_bytes (${limits.max_total_artifact_bytes})`);
   }
   return violations;
 }
+
+const BOUNDED = ["max_output_bytes", "max_artifact_bytes", "max_total_artifact_bytes"] as const;
+
+function readableLimits(written: unknown): LimitsInput {
+  const entries = Object.entries(AnyFields.safeParse(written).data ?? {});
+  const readable = entries.filter(([name, value]) => LimitsInput.safeParse({ [name]: value }).success);
+  return LimitsInput.parse(Object.fromEntries(readable));
+}
+
+const AnyFields = z.record(z.string(), z.unknown());

@@ -11,11 +11,11 @@ import {
 } from "../functions/contract/mcp-server.ts";
 import { decodeUtf8 } from "../functions/contract/text.ts";
 import { toPointer } from "../functions/contract/violations.ts";
+import { isReachable } from "./reachable.ts";
+import { MAX_SECRET_BYTES, type StoredSecret, toPolicyBytes } from "./secret-arns.ts";
+import type { Warning } from "./warnings.ts";
 
 /** The operator's `mcp.json`, and what of it a deployed function cannot do though one machine could. */
-
-/** A secret of a deployed function: a value that IAM guards. */
-export type StoredSecret = { readonly store: "secretsmanager" | "ssm"; readonly name: string };
 
 export type DeclaredServers = {
   /** In the order of their names; those that are disabled are left out. */
@@ -24,6 +24,8 @@ export type DeclaredServers = {
   readonly json: string;
   /** Every secret that the servers name, once, in ascending order. */
   readonly secrets: readonly StoredSecret[];
+  /** What looks like a secret and stands there for everybody to read. */
+  readonly warnings: readonly Warning[];
 };
 
 export type FoundServers = DeclaredServers & {
@@ -47,7 +49,7 @@ export type Reserved = { readonly reserved: readonly string[] };
 
 const MAX_DEPTH = 16;
 /** As when there is no `mcp.json`. */
-export const NO_SERVERS: DeclaredServers = { names: [], json: '{"mcpServers":{}}', secrets: [] };
+export const NO_SERVERS: DeclaredServers = { names: [], json: '{"mcpServers":{}}', secrets: [], warnings: [] };
 const Entries = z.object({ mcpServers: z.record(z.string(), z.unknown()) });
 
 /** The declared servers, and everything that is wrong with them. */
@@ -58,7 +60,12 @@ export function findServers(source: ServersSource, { reserved }: Reserved): Foun
   const parsed = parseMcpServers(read.value, { reserved });
   const entries = entriesOf(read.value);
   const malformed = parsed.ok ? [] : parsed.fault.violations.map((each) => placed(each, source));
-  const problems = [...malformed, ...entries.flatMap(readAlone).flatMap(findCloudProblems)];
+  const alone = entries.flatMap(readAlone);
+  const problems = [
+    ...malformed,
+    ...alone.flatMap((server) => findCloudProblems(server, source)),
+    ...findTooManySecrets(alone, source),
+  ];
   const servers = parsed.ok && problems.length === 0 ? parsed.value : [];
   const kept = new Map(entries);
   const mcpServers = Object.fromEntries(servers.map(({ name }) => [name, kept.get(name)]));
@@ -68,6 +75,7 @@ export function findServers(source: ServersSource, { reserved }: Reserved): Foun
     problems,
     json: JSON.stringify({ mcpServers }),
     secrets: storedSecrets(servers),
+    warnings: servers.flatMap(findLiteralCredentials),
   };
 }
 
@@ -98,6 +106,11 @@ function pathOf(source: ServersSource): string {
   return toPointer(["path" in source ? (source.namedBy ?? source.name) : "mcpServers"]);
 }
 
+/** By what the operator can name other servers. */
+function settingOf(source: ServersSource): string {
+  return "path" in source ? (source.namedBy ?? "mcp") : "mcpServers";
+}
+
 function readText({ path, name, namedBy }: ServersFile): Outcome<string> {
   const bytes = readBytes(path);
   if (bytes === "missing" && namedBy === undefined) return succeed(NO_SERVERS.json);
@@ -123,26 +136,62 @@ function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
   return file.success ? Object.entries(file.data.mcpServers).toSorted(([a], [b]) => (a < b ? -1 : 1)) : [];
 }
 
-/** One server without the others, so that a mistake in one of them does not hide what is wrong with the rest. */
+/**
+ * One server without the others, and when it cannot be read each of its members without the others, so that a mistake does
+ * not hide what else is wrong.
+ */
 function readAlone([name, entry]: readonly [string, unknown]): readonly MCPServerConfig[] {
-  const parsed = parseMcpServers({ mcpServers: Object.fromEntries([[name, entry]]) }, { reserved: [] });
-  return parsed.ok ? parsed.value : [];
+  const parse = (alone: unknown) => {
+    const parsed = parseMcpServers({ mcpServers: Object.fromEntries([[name, alone]]) }, { reserved: [] });
+    return parsed.ok ? parsed.value : undefined;
+  };
+  return parse(entry) ?? membersOf(entry).flatMap((member) => parse(member) ?? []);
 }
 
-const LOOPBACK_HOST = /^(?:localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])\.?$/;
+/** Members are read beside an address that there is nothing wrong with. */
+const ANY_URL = "https://known-later.invalid/";
+const Members = z.looseObject({
+  url: z.unknown().optional(),
+  command: z.unknown().optional(),
+  headers: z.record(z.string(), z.unknown()).catch({}).default({}),
+  disabled: z.unknown().optional(),
+});
 
-function findCloudProblems(server: MCPServerConfig): readonly Violation[] {
+function membersOf(entry: unknown): readonly unknown[] {
+  const { data } = Members.safeParse(entry);
+  if (data === undefined || data.disabled === true) return [];
+  if (data.command !== undefined) return [{ command: data.command }];
+  const headers = Object.entries(data.headers).map((header) => ({
+    url: ANY_URL,
+    headers: Object.fromEntries([header]),
+  }));
+  return [{ url: data.url }, ...headers];
+}
+
+/** A role takes only so much, and that would be told in the midst of a deployment. */
+function findTooManySecrets(servers: readonly MCPServerConfig[], source: ServersSource): readonly Violation[] {
+  const secrets = storedSecrets(servers);
+  const bytes = toPolicyBytes(secrets);
+  if (bytes <= MAX_SECRET_BYTES) return [];
+  const message =
+    `the ${secrets.length} secrets take ${bytes} bytes of a role's policy, at most ${MAX_SECRET_BYTES} fit; name fewer, ` +
+    "give them shorter names, or let several servers have one";
+  return [{ path: pathOf(source), message }];
+}
+
+function findCloudProblems(server: MCPServerConfig, source: ServersSource): readonly Violation[] {
   const at = (...segments: readonly string[]) => toPointer(["mcpServers", server.name, ...segments]);
   if (server.transport === "stdio") {
     const message =
-      'a command cannot run in Lambda; set "disabled": true, or name another file for the deployment by the context ' +
-      'key "mcp" and leave this one to `skillbroker watch` on a machine of your own';
+      `a command cannot run in Lambda; set "disabled": true, or give the deployment other servers by "${settingOf(source)}" and ` +
+      "leave this one to `skillbroker watch` on a machine of your own";
     return [{ path: at("command"), message }];
   }
   const violations: Violation[] = [];
-  if (LOOPBACK_HOST.test(new URL(server.url).hostname)) {
+  if (!isReachable(new URL(server.url).hostname)) {
     const message =
-      "a deployed function does not reach this machine; give the address by which others reach the server";
+      "a deployed function does not reach this machine or a private network; give the address by which the internet " +
+      "reaches the server";
     violations.push({ path: at("url"), message });
   }
   for (const [header, value] of server.headers) {
@@ -187,4 +236,28 @@ function storedSecrets(servers: readonly MCPServerConfig[]): readonly StoredSecr
   const secrets = values.flatMap(secretsIn).flatMap((reference) => toStoredSecret(reference) ?? []);
   const byReference = new Map(secrets.map((secret) => [`${secret.store}:${secret.name}`, secret]));
   return [...byReference].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, secret]) => secret);
+}
+
+const CREDENTIAL = /auth|cookie|credential|key|passw|secret|sig|token/i;
+
+/** Of what a header or a query holds in clear, only the name is told. */
+function findLiteralCredentials(server: MCPServerConfig): readonly Warning[] {
+  if (server.transport === "stdio") return [];
+  const at = (...segments: readonly string[]) => toPointer(["mcpServers", server.name, ...segments]);
+  const headers = [...server.headers].filter(
+    ([name, value]) => CREDENTIAL.test(name) && value.trim() !== "" && secretsIn(value).length === 0,
+  );
+  const fields = [...new URL(server.url).searchParams].filter(([name, value]) => CREDENTIAL.test(name) && value !== "");
+  return [
+    ...fields.map(([name]) => toWarning(at("url"), `the field "${name}" ${IN_CLEAR_IN_URL}`)),
+    ...headers.map(([name]) => toWarning(at("headers", name), IN_CLEAR)),
+  ];
+}
+
+const IN_CLEAR_IN_URL =
+  "looks like a secret, and addresses are deployed in clear, logged and shown; send it in a header that names a secret";
+const IN_CLEAR = "looks like a secret that is deployed in clear; name one by ${secretsmanager:name} or ${ssm:/path}";
+
+function toWarning(path: string, message: string): Warning {
+  return { id: "skillbroker:literal-credential", path, message };
 }

@@ -13,50 +13,50 @@ export type SkillBrokerProps = {
    * What may be called: exact refs (`status_update@1`, `github/search_issues@<digest of its definition>`), or `local` for
    * the tools that are written in the source. Left out, nothing is approved.
    */
-  readonly tools?: readonly string[];
+  readonly tools?: readonly string[] | undefined;
   /**
    * Directories that each hold repositories beside their `pins.json`, from the working directory on. Left out,
    * `BUILTIN_SKILLS` alone.
    */
-  readonly skills?: string | readonly string[];
+  readonly skills?: string | readonly string[] | undefined;
   /** Names of the repositories that are loaded; left out, all that are pinned. */
   readonly repositories?: readonly string[] | undefined;
   /** MCP servers that lend tools: as the `mcpServers` of an `mcp.json`, or the path of such a file. Left out, none. */
   readonly mcpServers?: string | Readonly<Record<string, McpServer>> | undefined;
   /** Who is let in: callers with AWS credentials (`"iam"`, when left out), bearers of tokens, or everybody (`"none"`). */
-  readonly auth?: "iam" | "none" | JwtAuthProps;
+  readonly auth?: "iam" | "none" | JwtAuthProps | undefined;
   /** Limits of a job that differ from the defaults; a job can lower them. */
-  readonly limits?: LimitProps;
+  readonly limits?: LimitProps | undefined;
   /** Longest time of an asynchronous job in seconds, 1 to 840; 300 when left out. */
-  readonly asyncJobSeconds?: number;
+  readonly asyncJobSeconds?: number | undefined;
   /** Asynchronous jobs that are worked on at the same time, 2 to 1000; 10 when left out. */
-  readonly asyncJobsAtOnce?: number;
+  readonly asyncJobsAtOnce?: number | undefined;
   /** Requests that are answered at the same time, kept free for them in the account; left out, as the account allows. */
   readonly httpConcurrency?: number | undefined;
   /** Days that files are kept, 1 to 3650; 7 when left out. */
-  readonly artifactDays?: number;
+  readonly artifactDays?: number | undefined;
   /** Quiet wanted after a server's notification before its list is fetched, in seconds, 0.1 to 60; 0.5 when left out. */
-  readonly debounceSeconds?: number;
+  readonly debounceSeconds?: number | undefined;
   /** A stream of notifications without quiet is answered at least this often, in seconds, 1 to 900; 15 when left out. */
-  readonly longestWaitSeconds?: number;
+  readonly longestWaitSeconds?: number | undefined;
   /** How often a list is fetched without any notification, in seconds, 60 to 86,400; 900 when left out. */
-  readonly reconcileSeconds?: number;
+  readonly reconcileSeconds?: number | undefined;
   /** Age in seconds past which a list that could not be fetched again is not gone by, 300 to 2,592,000; a day when left out. */
-  readonly maxListAgeSeconds?: number;
+  readonly maxListAgeSeconds?: number | undefined;
   /** Days that logs are kept, one of the numbers that CloudWatch knows; 30 when left out. */
-  readonly logDays?: number;
+  readonly logDays?: number | undefined;
   /** Customer managed key, or its ARN, for bucket and queues, and for logs where its policy can be written. */
   readonly encryptionKey?: IKey | string | undefined;
   /** What every alarm does when it goes off. */
-  readonly alarmActions?: readonly IAlarmAction[];
+  readonly alarmActions?: readonly IAlarmAction[] | undefined;
   /** Topic, or its ARN, that is told of every alarm. */
   readonly alarmTopic?: ITopic | string | undefined;
   /** Whether bucket and files stay when they are taken out of the stack: `RETAIN`, when left out, or `DESTROY`. */
-  readonly removalPolicy?: RemovalPolicy;
+  readonly removalPolicy?: RemovalPolicy | undefined;
   /** Tags on every resource. */
-  readonly tags?: Readonly<Record<string, string>>;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Directory of the functions' code as `npm run build` makes it; left out, that of this package. */
-  readonly functionsCode?: string;
+  readonly functionsCode?: string | undefined;
 };
 
 /** Tokens of an OpenID Connect issuer; both may be attributes of a user pool that is known only while deploying. */
@@ -66,18 +66,18 @@ export type JwtAuthProps = {
   /** Values of `aud` or `client_id` that are let in. */
   readonly audience: readonly string[];
   /** Scope that a group of routes asks for; `skillbroker/run`, `skillbroker/read` and so on when left out. */
-  readonly scopes?: ScopeProps;
+  readonly scopes?: ScopeProps | undefined;
 };
 
 export type ScopeProps = {
   /** To run jobs, and to remove jobs and files. */
-  readonly run?: string;
+  readonly run?: string | undefined;
   /** To read jobs, files, tools, skills and refreshes. */
-  readonly read?: string;
+  readonly read?: string | undefined;
   /** To tell of a server's changed list. */
-  readonly notify?: string;
+  readonly notify?: string | undefined;
   /** To ask for a refresh now. */
-  readonly operate?: string;
+  readonly operate?: string | undefined;
 };
 
 /** Whole numbers from 1 on; what is left out is as it is by default. */
@@ -103,17 +103,17 @@ export type LimitProps = {
 /** As in an `mcp.json`. A command cannot run in Lambda: it must be disabled. */
 export type McpServer =
   | {
-      readonly type?: "http" | "streamable-http";
+      readonly type?: "http" | "streamable-http" | undefined;
       readonly url: string;
       /** Secrets are named in them, `${secretsmanager:name}` or `${ssm:/path}`, and never written. */
-      readonly headers?: Readonly<Record<string, string>>;
-      readonly disabled?: boolean;
+      readonly headers?: Readonly<Record<string, string>> | undefined;
+      readonly disabled?: boolean | undefined;
     }
   | {
-      readonly type?: "stdio";
+      readonly type?: "stdio" | undefined;
       readonly command: string;
-      readonly args?: readonly string[];
-      readonly env?: Readonly<Record<string, string>>;
-      readonly cwd?: string;
+      readonly args?: readonly string[] | undefined;
+      readonly env?: Readonly<Record<string, string>> | undefined;
+      readonly cwd?: string | undefined;
       readonly disabled: true;
     };

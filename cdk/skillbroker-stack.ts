@@ -1,11 +1,11 @@
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
-import { SkillBroker } from "./skillbroker.ts";
+import { type CheckedProps, SkillBroker } from "./skillbroker.ts";
 import type { SkillBrokerProps } from "./skillbroker-props.ts";
 
 export type SkillBrokerStackProps = StackProps & {
   /** What the one {@link SkillBroker} of the stack is made from. */
-  readonly service: SkillBrokerProps;
+  readonly service: SkillBrokerProps | CheckedProps;
 };
 
 /** A stack with one {@link SkillBroker} in it, and what its users need to know of it as outputs. */

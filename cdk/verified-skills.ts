@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { BUNDLED_SPECS } from "../functions/catalog/bundled-tools.ts";
 import { SkillError } from "../functions/contract/fault.ts";
+import { sha256Hex } from "../functions/contract/json.ts";
 import { SKILL_HANDLERS } from "../functions/handlers/table.ts";
 import { type LoadedRepository, loadRepositories } from "../functions/repository/load.ts";
 import type { Pins } from "../functions/repository/pins.ts";
@@ -93,15 +94,19 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-function pickPinned(tree: Tree, pins: Pins): readonly VerifiedFile[] {
+/** The files to be deployed. Throws a `SkillError` that names one which is not as it was when the skills were loaded. */
+export function pickPinned(tree: Tree, pins: Pins): readonly VerifiedFile[] {
   const contents = new Map(tree.files.map(({ path, content }) => [path, content]));
-  const paths = [...pins].flatMap(([repository, skills]) =>
-    [...skills].flatMap(([skill, { files }]) => files.map(({ path }) => `${repository}/${skill}/${path}`)),
+  const pinned = [...pins].flatMap(([repository, skills]) =>
+    [...skills].flatMap(([skill, { files }]) =>
+      files.map(({ path, sha256 }) => ({ path: `${repository}/${skill}/${path}`, sha256 })),
+    ),
   );
-  return paths.map((path) => {
+  return pinned.map(({ path, sha256 }) => {
     const content = contents.get(path);
-    if (content === undefined) throw new SkillError(`${path} went missing while the skills were read`);
-    return { path, content };
+    // Loading has read them for itself: these here are deployed.
+    if (content !== undefined && sha256Hex(content) === sha256) return { path, content };
+    throw new SkillError(`${path} was changed while the skills were read; run the synth again`);
   });
 }
 

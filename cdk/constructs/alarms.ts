@@ -1,3 +1,4 @@
+import { Duration } from "aws-cdk-lib";
 import {
   Alarm,
   ComparisonOperator,
@@ -6,10 +7,11 @@ import {
   MathExpression,
   TreatMissingData,
 } from "aws-cdk-lib/aws-cloudwatch";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 import { toWorkerSeconds } from "../../functions/contract/job-times.ts";
 import { FUNCTION_NAMES, type FunctionName } from "../entry-points.ts";
-import { toErrorsName, toPascalCase } from "./metrics.ts";
+import { API_FAILED, toErrorsName, toPascalCase } from "./metrics.ts";
 import { PERIOD, toListAge, toMetric, type Watched } from "./watched.ts";
 
 /**
@@ -69,6 +71,7 @@ function toWarnings(watched: Watched): readonly Warning[] {
     ...FUNCTION_NAMES.flatMap((name) => [warnOfErrors(watched, name), warnOfCrashes(watched, name)]),
     ...FED.map((name) => warnOfLoop(watched, name)),
     warnOfThrottles(watched),
+    warnOfFailedApi(watched),
     ...warnOfDeadLetters(watched),
     ...warnOfJobs(watched),
     warnOfRepository(watched),
@@ -143,11 +146,22 @@ function warnOfThrottles({ functions }: Watched): Warning {
     metric: functions.http.handler.metricThrottles({ period: PERIOD }),
     means:
       "Requests were turned away with 503 because as many were being answered as may be: httpConcurrency, or what the " +
-      "account has left. Raise the one or the other, or find who asks so much.",
+      "account has left. Raise the one or the other, or have callers use Prefer: respond-async.",
   };
 }
 
-/** Those of jobs are taken by a function, so that one which stays is the sign; the others wait for a person. */
+function warnOfFailedApi(watched: Watched): Warning {
+  return {
+    name: "ApiFailed",
+    metric: toMetric(watched, API_FAILED.name, { statistic: "Sum" }),
+    means:
+      "Callers got 5xx from API Gateway that the http function did not answer with. When HttpCrashed or HttpThrottled is " +
+      "on as well, that is the reason; otherwise API Gateway cannot call the function or read its answer. The access log " +
+      "of the API says which requests, and integration_error why.",
+  };
+}
+
+/** Those of jobs are taken by a function, so that it is the sign when they stay; the others wait for a person. */
 function warnOfDeadLetters({ queues }: Watched): readonly Warning[] {
   const held = (name: "notifications" | "refreshes") =>
     queues[name].deadLetters.metricApproximateNumberOfMessagesVisible({ statistic: "Maximum", period: PERIOD });
@@ -169,18 +183,37 @@ function warnOfDeadLetters({ queues }: Watched): readonly Warning[] {
     },
     {
       name: "JobsDeadLetters",
-      metric: queues.jobs.deadLetters.metricApproximateAgeOfOldestMessage({ period: PERIOD }),
-      at: DEAD_JOB_SECONDS,
+      metric: toHeld(queues.jobs.deadLetters),
+      periods: DEAD_JOB_MINUTES,
       means:
-        "A job that failed five times has waited among the dead letters for a quarter of an hour, and the dead-jobs " +
-        "function, which marks it as failed, did not take it. The log of that function says why; its caller still sees " +
-        "the job as running.",
+        "For a quarter of an hour there was always a job among the dead letters of jobs: the dead-jobs function, which " +
+        "marks them as failed, does not take them or fails on them. The log of that function says why; their callers " +
+        "still see the jobs as running.",
     },
   ];
 }
 
 /** Long enough for several attempts of the function that takes them. */
-const DEAD_JOB_SECONDS = 900;
+const DEAD_JOB_MINUTES = 15;
+
+/**
+ * Messages of a queue, those in hand included, once a minute. Not the age of the oldest: SQS leaves a message out of it that
+ * was received three times, which a dead letter that its function fails on is after a few minutes. A count that SQS does
+ * not report is none, and would otherwise leave out the sum.
+ */
+function toHeld(queue: Queue): IMetric {
+  const once = { statistic: "Maximum", period: Duration.minutes(1) };
+  return new MathExpression({
+    expression: "FILL(visible, 0) + FILL(hidden, 0)",
+    usingMetrics: {
+      visible: queue.metricApproximateNumberOfMessagesVisible(once),
+      hidden: queue.metricApproximateNumberOfMessagesNotVisible(once),
+    },
+    period: Duration.minutes(1),
+    label: "messages, those in hand included",
+  });
+}
+
 /** A job that is being worked on ages in the queue as well; this is what it may wait beside that. */
 const JOB_WAITING_SECONDS = 600;
 
@@ -210,8 +243,9 @@ function warnOfJobs(watched: Watched): readonly Warning[] {
       at: toWorkerSeconds(settings.asyncJobSeconds) + JOB_WAITING_SECONDS,
       periods: 2,
       means:
-        "Asynchronous jobs come faster than they are worked on: the oldest has waited for more than ten minutes. Raise " +
-        "asyncJobsAtOnce or the concurrency of the account, or find out why the worker function fails or is slow.",
+        "For ten minutes some asynchronous job has been waiting all the time, and the oldest in the queue is ten minutes " +
+        "older than a job may take: jobs come faster than they are worked on, or one is tried again after its worker " +
+        "crashed. Raise asyncJobsAtOnce or the concurrency of the account, or find out why the worker fails or is slow.",
     },
   ];
 }
@@ -235,7 +269,8 @@ function warnOfSilence({ functions }: Watched): Warning {
     missing: TreatMissingData.BREACHING,
     means:
       "Nobody has looked for a quarter of an hour which lists of MCP servers are due: the rule that rings every minute is " +
-      "off or may not call the function, or the account has no concurrency left.",
+      "off or may not call the function, or the account has no concurrency left. Once, in the minutes after the first " +
+      "deployment, it means only that the clock has not rung yet.",
   };
 }
 

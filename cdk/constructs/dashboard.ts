@@ -9,7 +9,7 @@ import {
 } from "aws-cdk-lib/aws-cloudwatch";
 import { Construct } from "constructs";
 import { FUNCTION_NAMES } from "../entry-points.ts";
-import { REFUSAL_METRICS, toErrorsName } from "./metrics.ts";
+import { API_FAILED, REFUSAL_METRICS, toErrorsName } from "./metrics.ts";
 import { PERIOD, QUEUE_NAMES, type Shown, toListAge, toMetric, type Watched } from "./watched.ts";
 
 export type ServiceDashboardProps = { readonly watched: Watched; readonly alarms: readonly Alarm[] };
@@ -70,6 +70,7 @@ function showRequests(watched: Watched): readonly IWidget[] {
         api.metricCount({ period: PERIOD, label: "at the API" }),
         api.metricClientError({ period: PERIOD, label: "4xx" }),
         api.metricServerError({ period: PERIOD, label: "5xx" }),
+        toMetric(watched, API_FAILED.name, { statistic: "Sum", label: "5xx without an answer" }),
       ],
     }),
     draw("Refusals by code", {

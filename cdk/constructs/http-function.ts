@@ -3,7 +3,6 @@ import type { Construct } from "constructs";
 import type { HttpEnv } from "../../functions/contract/env.ts";
 import { toEnvironments } from "../deploy-settings.ts";
 import { HTTP_SECONDS } from "../timeouts.ts";
-import { toSecretStatements } from "./secret-access.ts";
 import { ServiceFunction, type ServiceParts, WHOLE_PROCESSOR_MIB } from "./service-function.ts";
 import { toSendStatement } from "./service-queue.ts";
 
@@ -14,7 +13,7 @@ export type HttpParts = ServiceParts & { readonly jobs: Queue };
  * refreshes, and refreshes at once when told to.
  */
 export function addHttpFunction(scope: Construct, id: string, parts: HttpParts): ServiceFunction {
-  const { settings, queues, servers, jobs } = parts;
+  const { settings, queues, jobs } = parts;
   return new ServiceFunction(scope, id, {
     name: "http",
     parts,
@@ -28,6 +27,6 @@ export function addHttpFunction(scope: Construct, id: string, parts: HttpParts):
       JOBS_QUEUE_URL: jobs.queueUrl,
       NOTIFICATIONS_QUEUE_URL: queues.notifications.queueUrl,
     } satisfies Record<Exclude<keyof HttpEnv, "BUCKET_NAME">, string>,
-    statements: [toSendStatement(jobs), toSendStatement(queues.notifications), ...toSecretStatements(servers.secrets)],
+    statements: [toSendStatement(jobs), toSendStatement(queues.notifications)],
   });
 }

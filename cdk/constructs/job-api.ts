@@ -1,15 +1,20 @@
-import { Annotations, Duration } from "aws-cdk-lib";
+import { Annotations, Duration, Stack } from "aws-cdk-lib";
 import { AccessLogFormat } from "aws-cdk-lib/aws-apigateway";
 import {
   HttpApi,
+  HttpIntegrationType,
   HttpMethod,
   HttpNoneAuthorizer,
+  HttpRouteIntegration,
+  type HttpRouteIntegrationConfig,
   HttpStage,
   type IHttpRouteAuthorizer,
   LogGroupLogDestination,
+  PayloadFormatVersion,
+  type ThrottleSettings,
 } from "aws-cdk-lib/aws-apigatewayv2";
 import { HttpIamAuthorizer, HttpJwtAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
-import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
+import { ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
@@ -17,8 +22,13 @@ import { ROUTES } from "../../functions/contract/api.ts";
 import { type OperatorSettings, ROUTE_GROUPS, type RouteGroup } from "../../functions/contract/settings.ts";
 import { INTEGRATION_SECONDS } from "../timeouts.ts";
 import { addLogGroup } from "./log-group.ts";
+import { API_FAILED, countInLog } from "./metrics.ts";
 
 export type JobApiProps = {
+  /** Of the API, where there may be several in an account. */
+  readonly name: string;
+  /** Of the metric that is counted from the access log. */
+  readonly namespace: string;
   readonly handler: IFunction;
   readonly settings: Pick<OperatorSettings, "auth" | "logDays">;
   /** Undefined: the service's own key. */
@@ -29,23 +39,28 @@ export type JobApiProps = {
 const STAGE = "$default";
 
 /**
+ * Where anybody may call, in requests a second: enough for a trial and its console, and a bound to what strangers can make
+ * it cost. What is more is answered with 429 by API Gateway, which aims at these numbers and does not promise them.
+ */
+const OPEN_THROTTLE: ThrottleSettings = { rateLimit: 20, burstLimit: 40 };
+
+/**
  * The routes of the contract at API Gateway, and `$default` beside them, so that an unknown path is answered by our
  * problem document. The authorizer is the API's default: a route that is added later cannot be left open.
  */
 export class JobApi extends Construct {
   readonly api: HttpApi;
-  /** Ends in a slash. */
-  readonly url: string;
+  /** The one stage; it has no path of its own. */
+  readonly stage: HttpStage;
 
-  constructor(scope: Construct, id: string, { handler, settings, encryptionKey }: JobApiProps) {
+  constructor(scope: Construct, id: string, props: JobApiProps) {
     super(scope, id);
-    const { auth, logDays } = settings;
-    const integration = new HttpLambdaIntegration("Integration", handler, {
-      timeout: Duration.seconds(INTEGRATION_SECONDS),
-    });
+    const { name, handler, settings } = props;
+    const { auth } = settings;
+    const integration = new FunctionIntegration(handler);
     const anyScope = scopesOf(auth, ROUTE_GROUPS);
     this.api = new HttpApi(this, "Api", {
-      apiName: "skillbroker",
+      apiName: name,
       createDefaultStage: false,
       defaultAuthorizer: toAuthorizer(auth),
       defaultIntegration: integration,
@@ -56,16 +71,8 @@ export class JobApi extends Construct {
       const scoped = authorizationScopes === undefined ? {} : { authorizationScopes };
       this.api.addRoutes({ path, methods: [HttpMethod[method]], integration, ...scoped });
     }
-    const logGroup = addLogGroup(this, "AccessLog", { days: logDays, encryptionKey });
-    this.url = new HttpStage(this, "Stage", {
-      httpApi: this.api,
-      stageName: STAGE,
-      autoDeploy: true,
-      accessLogSettings: {
-        destination: new LogGroupLogDestination(logGroup),
-        format: AccessLogFormat.custom(JSON.stringify(ACCESS_LOG)),
-      },
-    }).url;
+    letCall(this.api, handler);
+    this.stage = addStage(this, this.api, props);
     if (auth === "none") warnOpen(this);
   }
 
@@ -74,6 +81,50 @@ export class JobApi extends Construct {
     const routes = ROUTES.filter(({ group }) => groups.includes(group));
     return routes.map(({ method, path }) => this.api.arnForExecuteApi(method, path.replace(/\{[^}]*\}/g, "*"), STAGE));
   }
+}
+
+/** CDK's own would add a permission for each route to the one that the default route needs and that covers them all. */
+class FunctionIntegration extends HttpRouteIntegration {
+  readonly #handler: IFunction;
+
+  constructor(handler: IFunction) {
+    super("Integration");
+    this.#handler = handler;
+  }
+
+  bind(): HttpRouteIntegrationConfig {
+    return {
+      type: HttpIntegrationType.AWS_PROXY,
+      uri: this.#handler.functionArn,
+      payloadFormatVersion: PayloadFormatVersion.VERSION_2_0,
+      timeout: Duration.seconds(INTEGRATION_SECONDS),
+    };
+  }
+}
+
+/** The ARN of the default route ends after the stage and `$default`, that of any other goes on. */
+function letCall(api: HttpApi, handler: IFunction): void {
+  handler.addPermission("CalledByApi", {
+    scope: api,
+    principal: new ServicePrincipal("apigateway.amazonaws.com"),
+    sourceArn: Stack.of(api).formatArn({ service: "execute-api", resource: api.apiId, resourceName: "*/*" }),
+  });
+}
+
+function addStage(scope: Construct, httpApi: HttpApi, props: JobApiProps): HttpStage {
+  const { settings, encryptionKey, namespace } = props;
+  const logGroup = addLogGroup(scope, "AccessLog", { days: settings.logDays, encryptionKey });
+  countInLog(scope, logGroup, { metric: API_FAILED, namespace });
+  return new HttpStage(scope, "Stage", {
+    httpApi,
+    stageName: STAGE,
+    autoDeploy: true,
+    ...(settings.auth === "none" ? { throttle: OPEN_THROTTLE } : {}),
+    accessLogSettings: {
+      destination: new LogGroupLogDestination(logGroup),
+      format: AccessLogFormat.custom(JSON.stringify(ACCESS_LOG)),
+    },
+  });
 }
 
 type Auth = OperatorSettings["auth"];
@@ -97,6 +148,7 @@ const ACCESS_LOG = {
   method: "$context.httpMethod",
   route: "$context.routeKey",
   status: "$context.status",
+  function_status: "$context.integration.status",
   response_bytes: "$context.responseLength",
   latency_ms: "$context.responseLatency",
   integration_error: "$context.integrationErrorMessage",

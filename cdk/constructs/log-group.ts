@@ -16,15 +16,15 @@ export function addLogGroup(scope: Construct, id: string, { days, encryptionKey 
   return new LogGroup(scope, id, {
     retention: days,
     removalPolicy: RemovalPolicy.DESTROY,
-    ...(encryptionKey !== undefined && letLogsUse(encryptionKey) ? { encryptionKey } : {}),
+    ...(encryptionKey !== undefined && tryToLetLogsUse(encryptionKey) ? { encryptionKey } : {}),
   });
 }
 
 /**
- * CloudWatch Logs asks the key's own policy, not a role. A log group whose key does not let it in cannot be made at all,
- * and to a key that is only known by its ARN nothing can be added.
+ * Adds to the key's policy, and says whether that was possible. CloudWatch Logs asks that policy, not a role. A log group
+ * whose key does not let it in cannot be made at all, and to a key that is only known by its ARN nothing can be added.
  */
-function letLogsUse(key: IKey): boolean {
+function tryToLetLogsUse(key: IKey): boolean {
   const statement = new PolicyStatement({
     sid: "EncryptLogGroups",
     principals: [new ServicePrincipal("logs.amazonaws.com")],

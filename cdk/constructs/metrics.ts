@@ -12,10 +12,10 @@ import { FUNCTION_NAMES, type FunctionName } from "../entry-points.ts";
 
 export type LogMetric = {
   readonly name: string;
-  /** Field -> value that a line has when it is counted. */
+  /** Field -> value that a line has when it is counted; an asterisk stands for any text. */
   readonly lines: Readonly<Record<string, string>>;
-  /** A message that is not counted all the same, because it has a metric of its own. */
-  readonly except?: string;
+  /** Field -> value that a line does not have when it is counted. */
+  readonly unless?: Readonly<Record<string, string>>;
   /** Field that is added up or averaged; left out, lines are counted. */
   readonly value?: string;
   readonly unit: Unit;
@@ -66,7 +66,7 @@ const REFRESHES: readonly LogMetric[] = [
 const REFUSED_REPOSITORIES = countLines("RepositoryRefused", { level: "error", code: "REPOSITORY_REFUSED" });
 const UNAVAILABLE_SERVERS = countLines("ServerUnavailable", { level: "warn", code: "SERVER_UNAVAILABLE" });
 
-/** Logged as an error, though the function did just what it is there for. */
+/** Logged as an error, though the function did just what it is there for; it has a metric of its own. */
 const GIVEN_UP = "job given up";
 
 const LIST_AGE: LogMetric = {
@@ -76,6 +76,16 @@ const LIST_AGE: LogMetric = {
   unit: Unit.SECONDS,
   zero: false,
   dimensions: { Server: "server" },
+};
+
+/**
+ * Answers of API Gateway that are none of the function's own, counted in the access log: there `function_status` is what
+ * the code of the function answered with. Nothing is counted while all is well, and nothing has to be paid.
+ */
+export const API_FAILED: LogMetric = {
+  ...countLines("ApiFailed", { status: "5*" }),
+  unless: { function_status: "5*" },
+  zero: false,
 };
 
 /** What is counted in the log of each function. A metric that several of them count is the sum over their logs. */
@@ -89,7 +99,10 @@ export const COUNTED: Readonly<Record<FunctionName, readonly LogMetric[]>> = {
     REFUSED_REPOSITORIES,
   ],
   worker: [toErrors("worker"), ...JOBS, REFUSED_REPOSITORIES],
-  "dead-jobs": [{ ...toErrors("dead-jobs"), except: GIVEN_UP }, countLines("JobsGivenUp", { message: GIVEN_UP })],
+  "dead-jobs": [
+    { ...toErrors("dead-jobs"), unless: { message: GIVEN_UP } },
+    countLines("JobsGivenUp", { message: GIVEN_UP }),
+  ],
   notify: [toErrors("notify")],
   refresh: [toErrors("refresh"), ...REFRESHES, REFUSED_REPOSITORIES, UNAVAILABLE_SERVERS],
   reconcile: [toErrors("reconcile"), LIST_AGE],
@@ -149,10 +162,10 @@ export function countInLog(scope: Construct, logGroup: ILogGroup, { metric, name
   });
 }
 
-function toPattern({ lines, except }: LogMetric): JsonPattern {
-  const wanted = Object.entries(lines).map(([field, value]) => FilterPattern.stringValue(`$.${field}`, "=", value));
-  const unwanted = except === undefined ? [] : [FilterPattern.stringValue("$.message", "!=", except)];
-  return FilterPattern.all(...wanted, ...unwanted);
+function toPattern({ lines, unless = {} }: LogMetric): JsonPattern {
+  const compare = (fields: LogMetric["lines"], sign: "=" | "!=") =>
+    Object.entries(fields).map(([field, value]) => FilterPattern.stringValue(`$.${field}`, sign, value));
+  return FilterPattern.all(...compare(lines, "="), ...compare(unless, "!="));
 }
 
 function toSelectors(dimensions: Readonly<Record<string, string>>): Record<string, string> {
@@ -161,5 +174,5 @@ function toSelectors(dimensions: Readonly<Record<string, string>>): Record<strin
 
 /** Every metric once, by its name. */
 export const METRICS: ReadonlyMap<string, LogMetric> = new Map(
-  FUNCTION_NAMES.flatMap((name) => COUNTED[name].map((metric) => [metric.name, metric] as const)),
+  [...FUNCTION_NAMES.flatMap((name) => COUNTED[name]), API_FAILED].map((metric) => [metric.name, metric] as const),
 );

@@ -1,8 +1,8 @@
 import { Aws } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { FunctionName } from "../entry-points.ts";
-import type { StoredSecret } from "../mcp-servers.ts";
 import type { Excuse } from "../nag-suppressions.ts";
+import { type Place, type StoredSecret, toSecretArn } from "../secret-arns.ts";
 
 /** Which functions speak to MCP servers, and so read the secrets that servers ask for. */
 export const READS_SECRETS: Readonly<Record<FunctionName, boolean>> = {
@@ -26,6 +26,7 @@ export function toSecretStatements(secrets: readonly StoredSecret[]): readonly P
   ];
 }
 
+const HERE: Place = { partition: Aws.PARTITION, region: Aws.REGION, account: Aws.ACCOUNT_ID };
 const KEYS_OF_ACCOUNT = `arn:${Aws.PARTITION}:kms:${Aws.REGION}:${Aws.ACCOUNT_ID}:key/*`;
 
 /** The one wildcard in these statements, as the rule writes references. */
@@ -59,13 +60,5 @@ function toStatements(arns: readonly string[], { service, action, context }: Ser
 }
 
 function arnsOf(secrets: readonly StoredSecret[], store: StoredSecret["store"]): readonly string[] {
-  return secrets.filter((secret) => secret.store === store).map(toArn);
-}
-
-function toArn({ store, name }: StoredSecret): string {
-  if (name.startsWith("arn:")) return name;
-  const place = `arn:${Aws.PARTITION}:${store}:${Aws.REGION}:${Aws.ACCOUNT_ID}`;
-  if (store === "ssm") return `${place}:parameter/${name.replace(/^\//, "")}`;
-  // Secrets Manager adds six characters to the name that nobody knows before the secret is there.
-  return `${place}:secret:${name}-??????`;
+  return secrets.filter((secret) => secret.store === store).map((secret) => toSecretArn(secret, HERE));
 }

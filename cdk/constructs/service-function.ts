@@ -12,7 +12,7 @@ import {
 } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import type { OperatorSettings } from "../../functions/contract/settings.ts";
-import { type Bundle, ENTRY_NAME } from "../bundle.ts";
+import { type Bundles, ENTRY_NAME } from "../bundle.ts";
 import type { FunctionName } from "../entry-points.ts";
 import type { DeclaredServers } from "../mcp-servers.ts";
 import { type Excuse, excuseWildcard } from "../nag-suppressions.ts";
@@ -25,7 +25,7 @@ import { READS_SECRETS, toSecretExcuses, toSecretStatements } from "./secret-acc
 /** What the functions are made from and what they share. */
 export type ServiceParts = {
   readonly settings: OperatorSettings;
-  readonly bundles: Readonly<Record<FunctionName, Pick<Bundle, "directory">>>;
+  readonly bundles: Bundles;
   readonly servers: Pick<DeclaredServers, "names" | "secrets">;
   readonly store: ArtifactBucket;
   readonly queues: RefreshQueues;

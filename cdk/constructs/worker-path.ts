@@ -3,7 +3,6 @@ import { Construct } from "constructs";
 import { JOB_WAITING_DAYS, MAX_JOB_ATTEMPTS, toWorkerSeconds } from "../../functions/contract/job-times.ts";
 import { toEnvironments } from "../deploy-settings.ts";
 import { DEAD_JOBS_SECONDS } from "../timeouts.ts";
-import { toSecretStatements } from "./secret-access.ts";
 import { ServiceFunction, type ServiceParts, SMALL_MIB, WHOLE_PROCESSOR_MIB } from "./service-function.ts";
 import { feed, ServiceQueue, toConsumeStatement } from "./service-queue.ts";
 
@@ -45,7 +44,7 @@ export class WorkerPath extends Construct {
 }
 
 function addWorker(scope: Construct, parts: WorkerParts): ServiceFunction {
-  const { settings, servers, jobs } = parts;
+  const { settings, jobs } = parts;
   const worker = new ServiceFunction(scope, "Worker", {
     name: "worker",
     parts,
@@ -53,7 +52,7 @@ function addWorker(scope: Construct, parts: WorkerParts): ServiceFunction {
     memoryMiB: WHOLE_PROCESSOR_MIB,
     timeoutSeconds: toWorkerSeconds(settings.asyncJobSeconds),
     environment: toEnvironments(settings).worker,
-    statements: [toConsumeStatement(jobs), ...toSecretStatements(servers.secrets)],
+    statements: [toConsumeStatement(jobs)],
   });
   // One job a batch: a second one would have what time the first one leaves.
   feed(worker.handler, jobs, { batchSize: 1, maxConcurrency: settings.asyncJobsAtOnce });

@@ -37,6 +37,11 @@ app.synth();
 /** What docs/cdk.md shows, for a reader to copy. */
 const EXAMPLE = /^```ts\n(.*?)^```$/ms.exec(readFileSync(join(ROOT, "docs/cdk.md"), "utf8"))?.[1] ?? "no example";
 
+/** The files that it shows with their names. */
+const SHOWN = [
+  ...readFileSync(join(ROOT, "docs/cdk.md"), "utf8").matchAll(/^```\w+ (?<name>[\w.]+)\n(?<text>.*?)^```$/gms),
+].map(({ groups }) => ({ name: groups?.name ?? "", text: groups?.text ?? "" }));
+
 /** Each line that should be refused says so: one that is not would be an error of its own. */
 const WRONG = `
 import type { SkillBrokerProps } from "skillbroker/cdk";
@@ -123,6 +128,18 @@ test("holds what was built, the skills and the command, and no sources, tests or
   );
 });
 
+test("brings no Node of its own and nothing for building, and says which Node it wants", () => {
+  const manifest = JSON.parse(readFileSync(join(app.packageDirectory, "package.json"), "utf8"));
+  const ofCheckout = ["private", "scripts", "devDependencies", "optionalDependencies"];
+  expect(ofCheckout.filter((name) => name in manifest)).toEqual([]);
+  expect(manifest).toMatchObject({
+    name: "skillbroker",
+    engines: { node: ">=24" },
+    peerDependencies: { "aws-cdk-lib": "^2.276.0", constructs: "^10.8.1" },
+  });
+  expect(Object.keys(manifest.dependencies).filter((name) => /^node-|esbuild|typescript/.test(name))).toEqual([]);
+});
+
 test("its command pins a repository of the app's own", () => {
   expect(pinned).toMatchObject({ code: 0, stderr: "" });
   expect(
@@ -150,6 +167,22 @@ describe("the app's template", () => {
     const env = { CDK_OUTDIR: "example.out", CDK_VALIDATION: "false" };
     expect(app.node(["example.ts"], env)).toEqual({ code: 0, stdout: "", stderr: "" });
     expect(existsSync(join(app.directory, "example.out/Documents.template.json"))).toBe(true);
+  });
+
+  test("is made by the whole app of the documentation, as it stands there", () => {
+    expect(SHOWN.map(({ name }) => name)).toEqual(["package.json", "cdk.json", "tsconfig.json", "app.ts", "domain.ts"]);
+    for (const { name, text } of SHOWN) app.write(`shown/${name}`, text);
+    const compiler = join(ROOT, "node_modules/typescript/bin/tsc");
+    expect(app.node([compiler, "-p", "shown"])).toEqual({ code: 0, stdout: "", stderr: "" });
+    for (const [file, stack] of [
+      ["app.ts", "Skills"],
+      ["domain.ts", "Documents"],
+    ]) {
+      const env = { CDK_OUTDIR: "shown.out", CDK_VALIDATION: "false" };
+      expect(app.node([`shown/${file}`], env)).toEqual({ code: 0, stdout: "", stderr: "" });
+      expect(existsSync(join(app.directory, `shown.out/${stack}.template.json`))).toBe(true);
+    }
+    expect(JSON.parse(SHOWN[1]?.text ?? "")).toMatchObject({ app: "node app.ts", context: { skills: "my-skills" } });
   });
 
   test("has what was asked for", () => {

@@ -1,6 +1,6 @@
 import { appendFileSync, cpSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { checkProject } from "../../cdk/checked-project.ts";
 import { BUILTIN_SKILLS } from "../../cdk/package-places.ts";
 import { makeTempDirectory } from "./kit/temp-directory.ts";
@@ -43,6 +43,48 @@ test("a server cannot pass for a repository that is not even loaded because it w
     servers: servers({ acme: { url: "https://a.test/" } }),
   });
   expect(checked.ok ? [] : checked.fault.violations.map(({ path }) => path)).toContain("/mcpServers/acme");
+});
+
+describe("where the region is known", () => {
+  const secret = (region: string) => `arn:aws:secretsmanager:${region}:123456789012:secret:mcp-a1B2c3`;
+  const check = (region: string | undefined, of = "eu-west-1", account?: string) =>
+    checkProject({
+      settings: {
+        encryptionKeyArn: `arn:aws:kms:${of}:123456789012:key/0a1b2c3d-1111-4222-8333-444455556666`,
+        alarmTopicArn: `arn:aws:sns:${of}:123456789012:on-call`,
+      },
+      skills: [BUILTIN_SKILLS],
+      servers: servers({ docs: { url: "https://a.test/", headers: { "X-Key": `\${secretsmanager:${secret(of)}}` } } }),
+      region,
+      account,
+    });
+
+  test("a key, a topic and a secret of another one are refused", () => {
+    const checked = check("eu-central-1");
+    const violations = checked.ok ? [] : checked.fault.violations;
+    expect(violations.map(({ path }) => path)).toEqual(["/encryptionKeyArn", "/alarmTopicArn", "/mcpServers"]);
+    for (const { message } of violations) expect(message).toMatch(/is of eu-west-1, and the stack .* eu-central-1$/);
+  });
+
+  test("a secret of another account is refused where that is known", () => {
+    const checked = check("eu-west-1", "eu-west-1", "210987654321");
+    expect(checked.ok ? [] : checked.fault.violations.map(({ path }) => path)).toEqual(["/mcpServers"]);
+    expect(check("eu-west-1", "eu-west-1", "123456789012").ok).toBe(true);
+  });
+
+  test("those of the same one are taken, and any where it is not known", () => {
+    expect([check("eu-west-1").ok, check(undefined).ok]).toEqual([true, true]);
+  });
+});
+
+test("a mistake in a setting is told in the words of who wrote it", () => {
+  const checked = checkProject({
+    settings: { logDays: 2 },
+    skills: [BUILTIN_SKILLS],
+    servers: servers({}),
+    toOwnWords: ({ path, message }) => ({ path: path.toUpperCase(), message }),
+  });
+  expect(checked.ok ? [] : checked.fault.violations.map(({ path }) => path)).toEqual(["/LOGDAYS"]);
 });
 
 test("what is in order is what is deployed", () => {

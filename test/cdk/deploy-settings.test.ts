@@ -1,32 +1,29 @@
 import { describe, expect, test } from "vitest";
-import { parseDeploySettings, toEnvironments } from "../../cdk/deploy-settings.ts";
+import { readDeploySettings, toEnvironments } from "../../cdk/deploy-settings.ts";
 import { LimitsInput } from "../../functions/contract/limits.ts";
 import { OperatorSettings, ROUTE_GROUPS } from "../../functions/contract/settings.ts";
-import "../kit/to-fail.ts";
 
-const violationPaths = (context: Readonly<Record<string, unknown>>) => {
-  const parsed = parseDeploySettings(context);
-  return parsed.ok ? [] : parsed.fault.violations.map(({ path }) => path);
-};
+const violationPaths = (written: Readonly<Record<string, unknown>>) =>
+  readDeploySettings(written).violations.map(({ path }) => path);
 
 test("takes no settings at all, and then approves nothing and asks for IAM", () => {
-  const parsed = parseDeploySettings({ "cli-telemetry": false, "aws:cdk:enable-path-metadata": true });
-  expect(parsed).toMatchObject({ ok: true, value: { tools: [], auth: "iam", artifactDays: 7, skills: "skills" } });
+  expect(readDeploySettings({})).toMatchObject({
+    settings: { tools: [], auth: "iam", artifactDays: 7, skills: "skills" },
+    violations: [],
+  });
 });
 
-test("lists every mistake of every kind together, in the message too", () => {
-  const parsed = parseDeploySettings({
+test("lists every mistake of every kind together", () => {
+  const { settings, violations } = readDeploySettings({
     tools: ["status_update"],
     auth: "open",
     artifactDays: 0,
     artefactDays: 3,
     limits: { job_timeout_ms: 60_000 },
   });
-  expect(parsed).toFail("REQUEST_INVALID");
-  const violations = parsed.ok ? [] : parsed.fault.violations;
+  expect(settings).toBeUndefined();
   const expected = ["/artefactDays", "/artifactDays", "/auth", "/limits/job_timeout_ms", "/tools/0"];
   expect(violations.map(({ path }) => path).sort()).toEqual(expected);
-  for (const path of expected) expect(parsed.ok ? "" : parsed.fault.message).toContain(`\n  ${path}: `);
 });
 
 test("refuses an approval that would stop the function at its start", () => {
@@ -37,10 +34,8 @@ test("refuses an approval that would stop the function at its start", () => {
 describe("an approval of what is not there", () => {
   const DIGEST = "3f9a0c1b2d4e".padEnd(64, "0");
   const approvable = { refs: ["create_pdf@1", "status_update@1"], servers: ["github"] };
-  const messages = (...tools: readonly string[]) => {
-    const parsed = parseDeploySettings({ tools }, approvable);
-    return parsed.ok ? [] : parsed.fault.violations.map(({ path, message }) => `${path}: ${message}`);
-  };
+  const messages = (...tools: readonly string[]) =>
+    readDeploySettings({ tools }, approvable).violations.map(({ path, message }) => `${path}: ${message}`);
 
   test("is refused: another version, a misspelt name, a server that is not declared", () => {
     expect(messages("create_pdf@2", "local", "status_updat@1", "gitlab/search@3f9a0c1b2d4e")).toEqual([
@@ -64,6 +59,48 @@ test.each([
   expect(violationPaths({ limits })).toEqual(paths);
 });
 
+test("a limit that cannot be read hides nothing of the others", () => {
+  const limits = { max_calls: "4", call_timeout_ms: 5_000, job_timeout_ms: 60_000, max_artifact_bytes: 2e9 };
+  expect(violationPaths({ limits }).toSorted()).toEqual([
+    "/limits/job_timeout_ms",
+    "/limits/max_artifact_bytes",
+    "/limits/max_artifact_bytes",
+    "/limits/max_calls",
+  ]);
+});
+
+describe("more bytes than a function of that memory can hold, or an answer carry,", () => {
+  const MEBI = 1024 * 1024;
+
+  test.each([
+    ["max_output_bytes", 3 * MEBI],
+    ["max_total_artifact_bytes", 128 * MEBI],
+  ])("are refused: %s", (name, most) => {
+    expect(violationPaths({ limits: { [name]: most } })).toEqual([]);
+    expect(violationPaths({ limits: { [name]: most + 1 } })).toEqual([`/limits/${name}`]);
+  });
+
+  test("are refused of a single file, which may have as many as all", () => {
+    const limits = (bytes: number) => ({ max_artifact_bytes: bytes, max_total_artifact_bytes: 20 * MEBI });
+    expect(violationPaths({ limits: limits(20 * MEBI) })).toEqual([]);
+    expect(violationPaths({ limits: limits(20 * MEBI + 1) })).toEqual(["/limits/max_artifact_bytes"]);
+  });
+});
+
+test.each(["https://localhost/", "https://127.0.0.1/", "https://10.0.0.1/", "https://[::1]/"])(
+  "refuses the issuer %s, whose keys API Gateway cannot fetch",
+  (issuer) => {
+    expect(violationPaths({ auth: { issuer, audience: ["a"] } })).toEqual(["/auth/issuer"]);
+  },
+);
+
+test("leaves room for the tag by which a bucket is emptied", () => {
+  const tags = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, "v"]));
+  expect(violationPaths({ tags: tags(50) })).toEqual([]);
+  expect(violationPaths({ tags: tags(49), dataAtRemoval: "delete" })).toEqual([]);
+  expect(violationPaths({ tags: tags(50), dataAtRemoval: "delete" })).toEqual(["/tags"]);
+});
+
 test("takes the longest job that the function can wait for", () => {
   expect(violationPaths({ limits: { job_timeout_ms: 22_000 } })).toEqual([]);
 });
@@ -72,7 +109,7 @@ test("the longest settings fit into what Lambda takes as environment, names and 
   const limits = Object.fromEntries(LimitsInput.keyof().options.map((name) => [name, 604_800]));
   const auth = {
     issuer: `https://${"i".repeat(492)}`,
-    audience: Array.from({ length: 8 }, () => "a".repeat(200)),
+    audience: Array.from({ length: 8 }, (_, index) => `${index}`.padEnd(200, "a")),
     scopes: Object.fromEntries(ROUTE_GROUPS.map((group) => [group, "s".repeat(100)])),
   };
   const settings = {

@@ -203,7 +203,13 @@ describe("a server is refused", () => {
     "https://0x7f.1/mcp",
     "https://[0:0::1]/mcp",
     "https://LOCALHOST./mcp",
-  ])("that is on the machine itself: %s", (url) => {
+    "https://0.0.0.0/",
+    "https://[::]/",
+    "https://[::ffff:127.0.0.1]/",
+    "https://169.254.169.254/",
+    "https://10.0.0.1/",
+    "https://192.168.1.1/",
+  ])("that no function reaches: %s", (url) => {
     expect(pathsOf({ s: { url } })).toEqual(["/mcpServers/s/url"]);
   });
 
@@ -217,6 +223,58 @@ describe("a server is refused", () => {
       "/mcpServers/Builtin",
       "/mcpServers/acme",
     ]);
+  });
+});
+
+test("a command in an app of one's own is told by the name of its prop", () => {
+  const value = { mcpServers: { files: { command: "npx" } } };
+  expect(told(findServers({ value }, { reserved: [] }).problems)).toContain('other servers by "mcpServers"');
+});
+
+test("a member that cannot be read hides nothing of the others", () => {
+  const headers = { "no header": "a", "X-Env": ref("env", "TOKEN"), "X-Line": "a\nb", "X-Ssm": ref("ssm", "a b") };
+  const mistakes = {
+    s: { url: "https://10.0.0.1/", headers },
+    u: { url: "http://u.test/", headers },
+    c: { command: "a", args: 1 },
+  };
+  expect([...pathsOf(mistakes)].sort()).toEqual([
+    "/mcpServers/c/args",
+    "/mcpServers/c/command",
+    "/mcpServers/s/headers/X-Env",
+    "/mcpServers/s/headers/X-Line",
+    "/mcpServers/s/headers/X-Ssm",
+    "/mcpServers/s/headers/no header",
+    "/mcpServers/s/url",
+    "/mcpServers/u/headers/X-Env",
+    "/mcpServers/u/headers/X-Line",
+    "/mcpServers/u/headers/X-Ssm",
+    "/mcpServers/u/headers/no header",
+    "/mcpServers/u/url",
+  ]);
+});
+
+describe("a secret in clear", () => {
+  const warningsOf = (server: object) =>
+    read({ s: { url: "https://mcp.test/", ...server } }).warnings.map(({ id, path }) => `${id} ${path}`);
+
+  test.each(["Authorization", "Cookie", "X-Api-Key", "x-access-token"])("is warned of in the header %s", (name) => {
+    const [header] = [`skillbroker:literal-credential /mcpServers/s/headers/${name}`];
+    expect(warningsOf({ headers: { [name]: "Bearer sk-123", "X-Region": "eu" } })).toEqual([header]);
+    expect(warningsOf({ headers: { [name]: `Bearer ${ref("ssm", "/mcp/t")}` } })).toEqual([]);
+  });
+
+  test("is warned of in the query of an address", () => {
+    expect(warningsOf({ url: "https://mcp.test/?token=s3cr3t&page=1" })).toEqual([
+      "skillbroker:literal-credential /mcpServers/s/url",
+    ]);
+    expect(warningsOf({ url: "https://mcp.test/?page=1&token=" })).toEqual([]);
+  });
+
+  test("does not come back in the warning, and is none of a server that is disabled", () => {
+    const server = { url: "https://mcp.test/?key=s3cr3t", headers: { Authorization: "s3cr3t" } };
+    expect(JSON.stringify(read({ s: server }).warnings)).not.toContain("s3cr3t");
+    expect(read({ s: { ...server, disabled: true } }).warnings).toEqual([]);
   });
 });
 

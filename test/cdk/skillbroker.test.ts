@@ -1,10 +1,12 @@
-import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, RemovalPolicy, Stack, Stage } from "aws-cdk-lib";
-import { Template } from "aws-cdk-lib/assertions";
+import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
+import { ApiMapping, DomainName } from "aws-cdk-lib/aws-apigatewayv2";
+import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { UserPool } from "aws-cdk-lib/aws-cognito";
-import { type IGrantable, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { AccountPrincipal, type IGrantable, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { describe, expect, test } from "vitest";
 import { BUILTIN_SKILLS } from "../../cdk/package-places.ts";
@@ -22,6 +24,8 @@ import { makeTempDirectory } from "./kit/temp-directory.ts";
 
 const temp = makeTempDirectory();
 const functionsCode = placeholderCode(join(temp, "code"));
+
+const CERTIFICATE = "arn:aws:acm:eu-central-1:123456789012:certificate/0a1b2c3d-1111-4222-8333-444455556666";
 
 const makeStack = () => new Stack(new App({ builtinCloudFormationValidation: false }), "Acme");
 const make = (props: SkillBrokerProps = {}, stack = makeStack(), id = "Skills") =>
@@ -142,6 +146,24 @@ test("its members are what the functions use", () => {
   expect(toWords(stack.resolve(broker.url))).toMatch(/^https:\/\/SkillsApi\.execute-api\.<Region>\.<URLSuffix>\/$/);
 });
 
+test("a domain of the app's own can be put before it", () => {
+  const stack = makeStack();
+  const broker = make({}, stack);
+  const certificate = Certificate.fromCertificateArn(stack, "Certificate", CERTIFICATE);
+  const domainName = new DomainName(stack, "Domain", { domainName: "skills.acme.test", certificate });
+  new ApiMapping(stack, "Mapping", { api: broker.api, domainName, stage: broker.stage });
+  const [mapping] = resourcesOf(Template.fromStack(stack), "AWS::ApiGatewayV2::ApiMapping").values();
+  expect({ ...mapping, ApiId: toWords(mapping.ApiId), Stage: toWords(mapping.Stage) }).toMatchObject({
+    ApiId: "SkillsApi",
+    Stage: "$default",
+  });
+});
+
+test("three of them, and no four, fit into what CloudFormation takes in one stack", () => {
+  const count = Object.keys(templateOf(make()).toJSON().Resources).length;
+  expect(Math.floor(500 / count)).toBe(3);
+});
+
 describe("objects of the app", () => {
   test("every alarm tells the topic and does what else was wanted", () => {
     const stack = makeStack();
@@ -243,6 +265,46 @@ describe("grants", () => {
     });
   });
 
+  test("to who has no policy throws, where nothing else could be written", () => {
+    const others = new AccountPrincipal("210987654321");
+    for (const grant of ["grantInvoke", "grantRead", "grantOperate"] as const) {
+      expect(() => make()[grant](others)).toThrow(/^Acme\/Skills: nothing was granted to call the API: /);
+    }
+  });
+
+  test.each([
+    ["an account", new AccountPrincipal("210987654321"), "210987654321"],
+    ["a service", new ServicePrincipal("events.amazonaws.com"), "events.amazonaws.com"],
+  ])("to notify lets %s in by the policy of the queue", (_, principal, name) => {
+    const broker = make();
+    expect(broker.grantNotify(principal).success).toBe(true);
+    const policies = [...resourcesOf(templateOf(broker), "AWS::SQS::QueuePolicy").values()];
+    const statements: Properties[] = policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
+    const allowed = statements.filter(({ Effect }) => Effect === "Allow");
+    expect(allowed).toHaveLength(1);
+    expect({ ...allowed[0], Resource: toWords(allowed[0].Resource) }).toMatchObject({
+      Action: "sqs:SendMessage",
+      Resource: "SkillsQueuesNotifications.Arn",
+    });
+    expect(JSON.stringify(allowed[0].Principal)).toContain(name);
+  });
+
+  test("to notify throws where a key is known by its ARN alone, which cannot be told", () => {
+    const encryptionKey = "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d-1111-4222-8333-444455556666";
+    expect(() => make({ encryptionKey }).grantNotify(new ServicePrincipal("events.amazonaws.com"))).toThrow(
+      /^Acme\/Skills: nothing was granted to use the key of the queue: /,
+    );
+  });
+
+  test("where an issuer is known later only, no token of the CDK is in the message", () => {
+    const stack = makeStack();
+    const pool = new UserPool(stack, "People");
+    const broker = make({ auth: { issuer: pool.userPoolProviderUrl, audience: ["agents"] } }, stack);
+    expect(() => broker.grantRead(new AccountPrincipal("1"))).toThrow(
+      /have its issuer give the client skillbroker\/read$/,
+    );
+  });
+
   test("where tokens decide, no role can be let in, and the scope that can is named", () => {
     const auth = { issuer: "https://tokens.acme.test/", audience: ["agents"] };
     const broker = make({ auth });
@@ -306,7 +368,8 @@ describe("wrong props", () => {
     ["no directory of skills", { skills: [] }, "/skills"],
     ["a directory of skills that is no text", { skills: [7] }, "/skills"],
     ["the same skills twice", { skills: [BUILTIN_SKILLS, BUILTIN_SKILLS] }, "/skills"],
-    ["a key by its alias", { encryptionKey: "alias/mine" }, "/encryptionKeyArn"],
+    ["a key by its alias", { encryptionKey: "alias/mine" }, "/encryptionKey"],
+    ["a topic by its name", { alarmTopic: "on-call" }, "/alarmTopic"],
     ["a key that only the CDK would pass over", { "aws:made-up": 1 }, "/aws:made-up"],
     ["a job shorter than a call", { limits: { job_timeout_ms: 10 } }, "/limits/call_timeout_ms"],
   ])("are refused: %s", (_, props, path) => {
@@ -316,6 +379,68 @@ describe("wrong props", () => {
   test("an error is a plain one, which Node prints with its list once", () => {
     expect(() => make({ debounceSeconds: 0 })).toThrow(expect.objectContaining({ name: "Error" }));
   });
+});
+
+describe("warnings of the synth", () => {
+  const warningsOf = (props: SkillBrokerProps) => {
+    const stack = makeStack();
+    make(props, stack);
+    return Annotations.fromStack(stack)
+      .findWarning("*", Match.anyValue())
+      .map(({ entry }) => String(entry.data));
+  };
+
+  test("tell what is seldom meant, by where it is written", () => {
+    const scopes = { run: "jobs", read: "jobs" };
+    const [approval, equal, credential, ...others] = warningsOf({
+      tools: ["github/search@3f9a0c1b2d4e"],
+      mcpServers: { github: { url: "https://mcp.github.test/", headers: { Authorization: "Bearer sk-123" } } },
+      auth: { issuer: "https://tokens.acme.test/", audience: ["agents"], scopes },
+    });
+    expect(others).toEqual([]);
+    expect(approval).toMatch(/^\/tools\/0: .* \[ack: skillbroker:short-approval\]$/);
+    expect(equal).toMatch(/^\/auth\/scopes: jobs stands for run and read/);
+    expect(credential).toMatch(/^\/mcpServers\/github\/headers\/Authorization: looks like a secret/);
+  });
+
+  test("are none where there is nothing to say", () => {
+    expect(warningsOf({ tools: ["local"] })).toEqual([]);
+  });
+});
+
+describe("an error says where", () => {
+  test.each([
+    ["directly in an app", () => new App()],
+    ["directly in a stage", () => new Stage(new App(), "Acme")],
+  ])("when it is placed %s", (_, makeScope) => {
+    expect(() => new SkillBroker(makeScope(), "Skills", { functionsCode })).toThrow(
+      /^(?:Acme\/)?Skills: belongs into a stack/,
+    );
+  });
+
+  test.each([null, 5, []])("when the props are %j", (props) => {
+    expect(() => Reflect.construct(SkillBroker, [makeStack(), "Skills", props])).toThrow(
+      /^Acme\/Skills: an object of props expected/,
+    );
+  });
+
+  test("when the directory of the code is another one, a file, or lacks a function", () => {
+    const short = placeholderCode(join(temp, "short"));
+    rmSync(join(short, "notify"), { recursive: true });
+    const file = join(short, "http/index.mjs");
+    expect(() => make({ functionsCode: temp })).toThrow(/^Acme\/Skills: the code of the functions is not at /);
+    expect(() => make({ functionsCode: file })).toThrow(/^Acme\/Skills: the code of the functions is not at /);
+    expect(() => make({ functionsCode: short })).toThrow(/^Acme\/Skills: notify\/index\.mjs is not at /);
+  });
+});
+
+test("where the stack says its region, what is of another one is refused", () => {
+  const env = { region: "eu-central-1", account: "123456789012" };
+  const stack = new Stack(new App({ builtinCloudFormationValidation: false }), "Acme", { env });
+  const alarmTopic = "arn:aws:sns:eu-west-1:123456789012:on-call";
+  expect(() => make({ alarmTopic }, stack)).toThrow(
+    /\n {2}\/alarmTopic: is of eu-west-1, and the stack is deployed to/,
+  );
 });
 
 test("without the built code it says how to get it", () => {

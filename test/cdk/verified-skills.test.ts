@@ -1,7 +1,7 @@
 import { appendFileSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { findSkills, verifySkills } from "../../cdk/verified-skills.ts";
+import { findSkills, pickPinned, verifySkills } from "../../cdk/verified-skills.ts";
 import { pinsOf } from "../../functions/repository/pin.ts";
 import { formatPins } from "../../functions/repository/pins.ts";
 import { readTree } from "../../functions/repository/tree.ts";
@@ -179,4 +179,18 @@ describe("what can be called", () => {
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(`${ref} is already the ref of ${owner === "builtin/status-update" ? "" : owner}`);
   });
+});
+
+test("what was changed between the check and the copy is not deployed", () => {
+  const { files, pins } = verifySkills({ roots: [root] });
+  const tree = readTree(root);
+  expect(pickPinned(tree, pins)).toEqual(files);
+  const [path] = files.map((file) => file.path);
+  const others = tree.files.filter((file) => file.path !== path);
+  const changed = tree.files
+    .filter((file) => file.path === path)
+    .map((file) => ({ ...file, content: Buffer.concat([file.content, Buffer.from("!")]) }));
+  expect(changed).toHaveLength(1);
+  expect(() => pickPinned({ ...tree, files: [...others, ...changed] }, pins)).toFail("REPOSITORY_REFUSED");
+  expect(() => pickPinned({ ...tree, files: others }, pins)).toFail("REPOSITORY_REFUSED");
 });

@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, delimiter, dirname, join } from "node:path";
 import * as z from "zod";
 import { ROOT } from "../../cdk/kit/run-app.ts";
 
 /**
- * The package as `npm pack` makes it, in the node_modules of an app outside the checkout, beside what it declares to need
+ * The package as `npm run package` makes it, in the node_modules of an app outside the checkout, beside what it declares to need
  * and nothing else of the checkout.
  */
 
@@ -79,10 +79,9 @@ function pack(checkout: string): string {
   for (const name of [...SOURCES, ...FILES]) cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(checkout, "node_modules"));
   const options = { cwd: checkout, env: { PATH, HOME: checkout } };
-  must(run(process.execPath, ["scripts/build.mjs"], options));
-  must(run("npm", ["pack", "--offline", "--ignore-scripts", "--silent"], options));
-  const [archive = "none"] = readdirSync(checkout).filter((name) => name.endsWith(".tgz"));
-  return join(checkout, archive);
+  const told = must(run(process.execPath, ["scripts/package.mjs"], options));
+  if (!/^\/.*\.tgz\n$/.test(told)) throw new Error(`the path of an archive alone was expected, it said ${told}`);
+  return told.trim();
 }
 
 function unpack(archive: string, directory: string): void {

@@ -35,6 +35,22 @@ function toSentence(alarm: Properties): string {
   return `${Namespace} ${MetricName} ${of || "-"} ${Statistic} ${sign} ${Threshold} in ${EvaluationPeriods} x ${Period}, silence is ${alarm.TreatMissingData}`;
 }
 
+const AT_OR_ABOVE = {
+  ComparisonOperator: "GreaterThanOrEqualToThreshold",
+  TreatMissingData: "notBreaching",
+} as const;
+
+/** What an alarm computes, and of what. */
+function toMaths({ Metrics }: Properties): Readonly<Record<string, string>> {
+  const shown = Metrics.filter(({ ReturnData }: Properties) => ReturnData !== false);
+  const stats = Metrics.filter(({ MetricStat }: Properties) => MetricStat !== undefined);
+  const told = stats.map(({ Id, MetricStat: { Metric, Stat, Period } }: Properties) => [
+    Id,
+    `${Metric.MetricName} ${toWords(Metric.Dimensions[0].Value)} ${Stat} ${Period}`,
+  ]);
+  return { ...Object.fromEntries(told), expression: shown.map(({ Expression }: Properties) => Expression).join() };
+}
+
 const once = (what: string, statistic = "Sum") => `${what} ${statistic} >= 1 in 1 x 300, silence is notBreaching`;
 type Expected = readonly [string, string];
 const perFunction = Object.entries(FUNCTIONS).flatMap(([name, id]): readonly Expected[] => [
@@ -49,12 +65,9 @@ const EXPECTED: ReadonlyMap<string, string> = new Map<string, string>([
   ...perFunction,
   ...loops,
   ["HttpThrottled", once("AWS/Lambda Throttles HttpFunction")],
+  ["ApiFailed", once("skillbroker/SkillBroker ApiFailed -")],
   ["NotificationsDeadLetters", visible("QueuesNotificationsDeadLetters")],
   ["RefreshesDeadLetters", visible("QueuesRefreshesDeadLetters")],
-  [
-    "JobsDeadLetters",
-    "AWS/SQS ApproximateAgeOfOldestMessage JobsDeadLetters.QueueName Maximum >= 900 in 1 x 300, silence is notBreaching",
-  ],
   ["JobsGivenUp", once("skillbroker/SkillBroker JobsGivenUp -")],
   ["RepositoryRefused", once("skillbroker/SkillBroker RepositoryRefused -")],
   ["ReconcileSilent", "AWS/Lambda Invocations RefreshPathReconcileFunction Sum < 1 in 3 x 300, silence is breaching"],
@@ -67,9 +80,9 @@ const EXPECTED: ReadonlyMap<string, string> = new Map<string, string>([
 ]);
 
 describe("the alarms", () => {
-  test("are these, and one for jobs that wait", () => {
+  test("are these, and two over several metrics", () => {
     const names = [...alarms.keys()].map((id) => id.replace("Alarms", ""));
-    expect(names.sort()).toEqual([...EXPECTED.keys(), "JobsWaiting"].sort());
+    expect(names.sort()).toEqual([...EXPECTED.keys(), "JobsWaiting", "JobsDeadLetters"].sort());
   });
 
   test.each([...EXPECTED])("%s goes off when it should", (name, sentence) => {
@@ -77,24 +90,30 @@ describe("the alarms", () => {
   });
 
   test("JobsWaiting goes off when jobs wait all the time and the oldest waits longer than a job may take", () => {
-    const { Metrics, Threshold, EvaluationPeriods, ComparisonOperator, TreatMissingData } = alarmOf("JobsWaiting");
-    const stats = Metrics.filter(({ MetricStat }: Properties) => MetricStat !== undefined);
-    const told = stats.map(({ Id, MetricStat: { Metric, Stat, Period } }: Properties) => [
-      Id,
-      `${Metric.MetricName} ${toWords(Metric.Dimensions[0].Value)} ${Stat} ${Period}`,
-    ]);
-    expect(Object.fromEntries(told)).toEqual({
+    const alarm = alarmOf("JobsWaiting");
+    expect(toMaths(alarm)).toEqual({
+      expression: "IF(waiting > 0, age, 0)",
       waiting: `ApproximateNumberOfMessagesVisible Jobs.QueueName Minimum ${PERIOD}`,
       age: `ApproximateAgeOfOldestMessage Jobs.QueueName Maximum ${PERIOD}`,
     });
-    const shown = Metrics.filter(({ ReturnData }: Properties) => ReturnData !== false);
-    expect(shown.map(({ Expression }: Properties) => Expression)).toEqual(["IF(waiting > 0, age, 0)"]);
-    expect({ Threshold, EvaluationPeriods, ComparisonOperator, TreatMissingData }).toEqual({
-      Threshold: 300 + 60 + 600,
-      EvaluationPeriods: 2,
-      ComparisonOperator: "GreaterThanOrEqualToThreshold",
-      TreatMissingData: "notBreaching",
+    expect(alarm).toMatchObject({ ...AT_OR_ABOVE, Threshold: 300 + 60 + 600, EvaluationPeriods: 2 });
+  });
+
+  test("JobsDeadLetters goes off when there was one at every minute of a quarter of an hour, in hand or not", () => {
+    const alarm = alarmOf("JobsDeadLetters");
+    expect(toMaths(alarm)).toEqual({
+      expression: "FILL(visible, 0) + FILL(hidden, 0)",
+      visible: "ApproximateNumberOfMessagesVisible JobsDeadLetters.QueueName Maximum 60",
+      hidden: "ApproximateNumberOfMessagesNotVisible JobsDeadLetters.QueueName Maximum 60",
     });
+    expect(alarm).toMatchObject({ ...AT_OR_ABOVE, Threshold: 1, EvaluationPeriods: 15 });
+    expect(alarm.DatapointsToAlarm).toBeUndefined();
+  });
+
+  test("of dead letters go by no age, which SQS does not tell of what was received three times", () => {
+    for (const [name, alarm] of alarms) {
+      if (name.endsWith("DeadLetters")) expect(JSON.stringify(alarm)).not.toContain("ApproximateAgeOfOldestMessage");
+    }
   });
 
   test("go by what the operator chose: how long jobs take, and how old a list may be", () => {

@@ -91,7 +91,7 @@ test.each([
       { Prefix: "artifacts/", ExpirationInDays: days, Status: "Enabled" },
       { Prefix: "jobs/", ExpirationInDays: days + 30, Status: "Enabled" },
       { Prefix: "debounce/", ExpirationInDays: 7, Status: "Enabled" },
-      { Prefix: "requests/", ExpirationInDays: 21, Status: "Enabled" },
+      { Prefix: "requests/", ExpirationInDays: 30, Status: "Enabled" },
       { Prefix: "idempotency/", ExpirationInDays: 7, Status: "Enabled" },
       { AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: "Enabled" },
     ]);

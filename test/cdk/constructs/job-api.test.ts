@@ -65,6 +65,33 @@ test.each(["iam", "none"])("with %s no route asks for a scope, which nobody but 
   for (const { AuthorizationScopes } of asked.values()) expect(AuthorizationScopes).toBeUndefined();
 });
 
+describe("how often it may be called", () => {
+  const throttleOf = (auth: unknown) =>
+    [...resourcesOf(toTemplate(auth), "AWS::ApiGatewayV2::Stage").values()].map(
+      ({ DefaultRouteSettings }) => DefaultRouteSettings,
+    );
+
+  test("is bounded where anybody may call", () => {
+    expect(throttleOf("none")).toEqual([{ ThrottlingRateLimit: 20, ThrottlingBurstLimit: 40 }]);
+  });
+
+  test("is the account's matter where callers are known", () => {
+    expect([...throttleOf("iam"), ...throttleOf(jwt())]).toEqual([undefined, undefined]);
+  });
+});
+
+test("one permission lets the API call the function, by every route and by none", () => {
+  const permissions = [...resourcesOf(toTemplate("iam"), "AWS::Lambda::Permission").values()];
+  expect(permissions.map(({ SourceArn }) => toWords(SourceArn))).toEqual([
+    "arn:<Partition>:execute-api:<Region>:<AccountId>:Api/*/*",
+  ]);
+});
+
+test("the API is called as the stack is, so that it is told from others", () => {
+  const [api] = resourcesOf(toTemplate("iam"), "AWS::ApiGatewayV2::Api").values();
+  expect(api.Name).toBe("SkillBroker");
+});
+
 test("no group of routes holds what another one must be granted for", () => {
   const groups = new Map(ROUTES.map(({ operation, group }) => [operation, group]));
   const of = (group: string) => [...groups].filter(([, each]) => each === group).map(([operation]) => operation);

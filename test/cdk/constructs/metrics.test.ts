@@ -27,13 +27,16 @@ type DataPoint = {
 
 const CONDITION = /^\(?\$\.(\w+) (!?=) "([^"]*)"\)?$/;
 
-/** As CloudWatch Logs reads the kind of pattern that is used here; any other is an error. */
+/** As CloudWatch Logs reads the kinds of patterns that are used here, an asterisk at the end for any text; any other is an error. */
 function matches(pattern: string, line: Readonly<Record<string, unknown>>): boolean {
   const [, inside = ""] = /^\{ (.*) \}$/.exec(pattern) ?? [];
   return inside.split(" && ").every((condition) => {
     const [, field = "", sign, value] = CONDITION.exec(condition) ?? [];
     if (value === undefined) throw new Error(`no pattern that this test can read: ${pattern}`);
-    return (line[field] === value) === (sign === "=");
+    const [start = "", ...rest] = value.split("*");
+    const text = line[field];
+    const equal = rest.length === 0 ? text === value : typeof text === "string" && text.startsWith(start);
+    return equal === (sign === "=");
   });
 }
 
@@ -185,16 +188,31 @@ const SAMPLES: readonly Sample[] = [
     { server: "github", code: "SERVER_UNAVAILABLE" },
     [once("ServerUnavailable")],
   ],
-  ["an error of the dead-jobs function", DEAD_JOBS, "error", "batch of a queue failed", {}, [once("DeadJobsErrors")]],
-  ["an error of the notify function", NOTIFY, "error", "batch of a queue failed", {}, [once("NotifyErrors")]],
+  ...[
+    [WORKER, "WorkerErrors"],
+    [DEAD_JOBS, "DeadJobsErrors"],
+    [NOTIFY, "NotifyErrors"],
+    [REFRESH, "RefreshErrors"],
+  ].map(
+    ([log = "", metric = ""]): Sample => [
+      `a message that failed by a defect, as ${metric}`,
+      log,
+      "error",
+      "message of a queue failed",
+      { message_id: "m1", attempt: 2, code: "DEFECT" },
+      [once(metric)],
+    ],
+  ),
+  ["a batch that failed as a whole", DEAD_JOBS, "error", "batch of a queue failed", {}, [once("DeadJobsErrors")]],
   [
-    "an error of the reconcile function",
-    RECONCILE,
-    "error",
-    "the catalog could not be read",
-    {},
-    [once("ReconcileErrors")],
+    "a message that failed and no error of ours",
+    NOTIFY,
+    "warn",
+    "message of a queue failed",
+    { code: "REQUEST_INVALID" },
+    [],
   ],
+  ["a reconcile that failed", RECONCILE, "error", "reconcile failed", { code: "DEFECT" }, [once("ReconcileErrors")]],
   [
     "the age of a list",
     RECONCILE,
@@ -213,8 +231,21 @@ const SAMPLES: readonly Sample[] = [
   ],
 ];
 
+/** Lines that API Gateway writes, by the format of the stage. */
+const ACCESS_LOG = "ApiAccessLog";
+const API_FAILED = "ApiFailed";
+const ANSWERED: readonly (readonly [string, string, string, number])[] = [
+  ["an answer", "200", "200", 0],
+  ["a mistake of the caller", "400", "400", 0],
+  ["an answer of the function that something is wrong", "503", "503", 0],
+  ["a caller whom API Gateway does not know", "403", "-", 0],
+  ["a function that was ended", "500", "-", 1],
+  ["a function that is throttled", "503", "-", 1],
+  ["an answer that API Gateway cannot read", "500", "200", 1],
+];
+
 const byName = (a: DataPoint, b: DataPoint) => (a.metric < b.metric ? -1 : 1);
-const WITHOUT_ZERO = ["JobDuration", "ListAge"];
+const WITHOUT_ZERO = ["JobDuration", "ListAge", API_FAILED];
 
 describe("a line of the log is counted where it belongs, and as 0 by every other metric of its log:", () => {
   test.each(SAMPLES)("%s", (_, logGroup, level, message, fields, expected) => {
@@ -231,8 +262,18 @@ describe("a line of the log is counted where it belongs, and as 0 by every other
   test("every metric, and no other, in one of these samples", () => {
     const counted = new Set(SAMPLES.flatMap(([, , , , , points]) => points.map(({ metric }) => metric)));
     const made = new Set(filters.map(({ MetricTransformations }) => MetricTransformations[0].MetricName));
-    expect([...counted].sort()).toEqual([...made].sort());
+    expect([...counted, API_FAILED].sort()).toEqual([...made].sort());
     expect([...METRICS.keys()].sort()).toEqual([...made].sort());
+  });
+
+  test.each(ANSWERED)("%s at API Gateway: status %s, of the function %s", (_, status, functionStatus, failed) => {
+    const [stage] = resourcesOf(template, "AWS::ApiGatewayV2::Stage").values();
+    const format: string = stage.AccessLogSettings.Format;
+    const line = format
+      .replace("$context.status", status)
+      .replace("$context.integration.status", functionStatus)
+      .replaceAll(/\$context\.[\w.]+/g, "-");
+    expect(countIn(ACCESS_LOG, line)).toEqual(failed === 1 ? [once(API_FAILED)] : []);
   });
 
   test("lines that are no object of ours, such as Lambda's own, count as nothing", () => {
@@ -326,7 +367,7 @@ describe("the filters", () => {
 
   test("are no more than a log group takes", () => {
     const groups = Map.groupBy(filters, ({ LogGroupName }) => toWords(LogGroupName));
-    expect(groups.size).toBe(6);
+    expect(groups.size).toBe(7);
     for (const { length } of groups.values()) expect(length).toBeLessThanOrEqual(MAX_FILTERS_A_LOG_GROUP);
   });
 

@@ -1,14 +1,13 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { App, Stack } from "aws-cdk-lib";
+import { App, RemovalPolicy, Stack } from "aws-cdk-lib";
 import type { Template } from "aws-cdk-lib/assertions";
 import { FUNCTION_NAMES } from "../../../cdk/entry-points.ts";
-import { NO_SERVERS, type StoredSecret } from "../../../cdk/mcp-servers.ts";
+import { NO_SERVERS } from "../../../cdk/mcp-servers.ts";
 import { BUILTIN_SKILLS } from "../../../cdk/package-places.ts";
+import type { StoredSecret } from "../../../cdk/secret-arns.ts";
 import type { McpServer, SkillBrokerProps } from "../../../cdk/skillbroker-props.ts";
 import { SkillBrokerStack } from "../../../cdk/skillbroker-stack.ts";
-import { toProps } from "../../../cdk/synth.ts";
-import { OperatorSettings } from "../../../functions/contract/settings.ts";
 import { makeTempDirectory } from "./temp-directory.ts";
 
 /** The stack with placeholders for code, and its template in words: `{"Fn::GetAtt": [id, "Arn"]}` is `id.Arn`. */
@@ -25,8 +24,12 @@ export function stackMaker(): (choices?: StackChoices) => SkillBrokerStack {
   const functionsCode = placeholderCode(makeTempDirectory());
   return ({ settings = {}, servers = NO_SERVERS, props = () => ({}) } = {}) => {
     const app = new App({ builtinCloudFormationValidation: false });
-    const chosen = toProps(OperatorSettings.parse(settings), [BUILTIN_SKILLS]);
-    const service = { ...chosen, mcpServers: declare(servers), functionsCode, ...props(new Stack(app, "Beside")) };
+    const service = {
+      ...toProps(settings),
+      mcpServers: declare(servers),
+      functionsCode,
+      ...props(new Stack(app, "Beside")),
+    };
     return new SkillBrokerStack(app, "SkillBroker", { service });
   };
 }
@@ -38,6 +41,18 @@ export function placeholderCode(directory: string): string {
     writeFileSync(join(directory, name, "index.mjs"), "export const handler = async () => ({});\n");
   }
   return directory;
+}
+
+/** Settings of the ready app in the words of the construct. */
+function toProps(settings: Readonly<Record<string, unknown>>): SkillBrokerProps {
+  const { encryptionKeyArn, alarmTopicArn, dataAtRemoval, ...same } = settings;
+  return Object({
+    ...same,
+    skills: [BUILTIN_SKILLS],
+    encryptionKey: encryptionKeyArn,
+    alarmTopic: alarmTopicArn,
+    removalPolicy: dataAtRemoval === "delete" ? RemovalPolicy.DESTROY : undefined,
+  });
 }
 
 /** Servers of these names, the first of which names the secrets. */

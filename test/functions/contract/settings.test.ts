@@ -232,7 +232,9 @@ describe("a mistake in a context", () => {
     (context) => {
       const [message, ...others] = messageOf(context);
       expect(others).toEqual([]);
-      expect(message).toMatch(/expected \w+, received string; -c makes texts of all values, so write it into cdk\.json$/);
+      expect(message).toMatch(
+        /expected \w+, received string; -c makes texts of all values, so write it into cdk\.json$/,
+      );
     },
   );
 
