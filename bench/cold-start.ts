@@ -51,7 +51,13 @@ async function bundleWhole(): Promise<string> {
   const skills = verifySkills({ roots: [resolve(root, "skills")] });
   const code = join(directory, "code");
   await buildFunctions({ root, directory: code });
-  const { http } = placeProject({ code, skills, approvals: [], servers: NO_SERVERS, directory: join(directory, "whole") });
+  const { http } = placeProject({
+    code,
+    skills,
+    approvals: [],
+    servers: NO_SERVERS,
+    directory: join(directory, "whole"),
+  });
   return join(http.directory, "index.mjs");
 }
 

@@ -36,7 +36,7 @@ export function readDeploySettings(written: Readonly<Record<string, unknown>>, a
     ...findApprovalProblems(written.tools, approvable),
     ...findIssuerProblem(written.auth),
     ...findTagProblem(written),
-    ...findLimitProblems(written.limits),
+    ...findLimitProblems(written),
   ];
   return { settings: violations.length === 0 ? read.settings : undefined, violations };
 }
@@ -150,8 +150,10 @@ export const MOST_BYTES = {
 } as const;
 
 /** Of the limits that can be read: one that cannot does not hide what is wrong with the others. */
-function findLimitProblems(written: unknown): readonly Violation[] {
-  const limits = operatorLimits(readableLimits(written));
+function findLimitProblems(written: Readonly<Record<string, unknown>>): readonly Violation[] {
+  const limits = operatorLimits(readableLimits(written.limits));
+  const asyncJob = OperatorSettings.shape.asyncJobSeconds.safeParse(written.asyncJobSeconds).data ?? 0;
+  const longestJob = Math.max(limits.job_timeout_ms, asyncJob * 1000);
   const violations: Violation[] = [];
   const add = (name: keyof typeof limits, message: string) =>
     violations.push({ path: `/limits/${name}`, message: `${message}, got ${limits[name]}` });
@@ -159,9 +161,8 @@ function findLimitProblems(written: unknown): readonly Violation[] {
     const message = `at most ${MAX_JOB_TIMEOUT_MS}, got ${limits.job_timeout_ms}: an answer over HTTP must come within 30 s`;
     violations.push({ path: "/limits/job_timeout_ms", message });
   }
-  if (limits.call_timeout_ms >= limits.job_timeout_ms) {
-    add("call_timeout_ms", `less than job_timeout_ms (${limits.job_timeout_ms})`);
-  }
+  // A call of a shorter job ends with its job.
+  if (limits.call_timeout_ms >= longestJob) add("call_timeout_ms", `less than the longest job has (${longestJob})`);
   for (const name of BOUNDED) if (limits[name] > MOST_BYTES[name]) add(name, `at most ${MOST_BYTES[name]}`);
   if (limits.max_artifact_bytes > limits.max_total_artifact_bytes) {
     add("max_artifact_bytes", `not more than max_total_artifact_bytes (${limits.max_total_artifact_bytes})`);

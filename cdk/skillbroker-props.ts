@@ -84,7 +84,7 @@ export type ScopeProps = {
 export type LimitProps = {
   /** Calls of a job; 16. */
   readonly max_calls?: number | undefined;
-  /** Milliseconds of a call, less than those of a job; 5,000. */
+  /** Milliseconds of a call, less than the longest job has, `asyncJobSeconds` counted; it ends with its job at the latest. 5,000. */
   readonly call_timeout_ms?: number | undefined;
   /** Milliseconds after which a job that is waited for begins no further call, at most 22,000; 20,000. */
   readonly job_timeout_ms?: number | undefined;

@@ -29,7 +29,7 @@ function findNode() {
     }
   }
   console.error(
-    `skillbroker needs Node ${WANTED_MAJOR} or newer, this is ${process.versions.node}; run "npm ci" in a checkout, or install the package with its optional dependencies: both bring one`,
+    `skillbroker needs Node ${WANTED_MAJOR} or newer, this is ${process.versions.node}; install one and run the command with it, or run "npm ci" in a checkout, which brings one`,
   );
   return process.exit(1);
 }

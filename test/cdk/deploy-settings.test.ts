@@ -53,8 +53,7 @@ describe("an approval of what is not there", () => {
 
 test.each([
   ["a job that outlives the function", { job_timeout_ms: 22_001 }, ["/limits/job_timeout_ms"]],
-  ["a call as long as its job", { call_timeout_ms: 20_000 }, ["/limits/call_timeout_ms"]],
-  ["a job shorter than a call", { job_timeout_ms: 4_000 }, ["/limits/call_timeout_ms"]],
+  ["a call as long as the longest job", { call_timeout_ms: 300_000 }, ["/limits/call_timeout_ms"]],
 ])("refuses %s", (_, limits, paths) => {
   expect(violationPaths({ limits })).toEqual(paths);
 });
@@ -99,6 +98,17 @@ test("leaves room for the tag by which a bucket is emptied", () => {
   expect(violationPaths({ tags: tags(50) })).toEqual([]);
   expect(violationPaths({ tags: tags(49), dataAtRemoval: "delete" })).toEqual([]);
   expect(violationPaths({ tags: tags(50), dataAtRemoval: "delete" })).toEqual(["/tags"]);
+});
+
+test("takes a call that only an asynchronous job has the time for", () => {
+  expect(violationPaths({ limits: { call_timeout_ms: 299_999 } })).toEqual([]);
+  expect(violationPaths({ limits: { call_timeout_ms: 59_999 }, asyncJobSeconds: 60 })).toEqual([]);
+  expect(violationPaths({ limits: { call_timeout_ms: 60_000 }, asyncJobSeconds: 60 })).toEqual([
+    "/limits/call_timeout_ms",
+  ]);
+  expect(violationPaths({ limits: { call_timeout_ms: 20_000 }, asyncJobSeconds: 1 })).toEqual([
+    "/limits/call_timeout_ms",
+  ]);
 });
 
 test("takes the longest job that the function can wait for", () => {

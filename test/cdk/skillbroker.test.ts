@@ -371,7 +371,7 @@ describe("wrong props", () => {
     ["a key by its alias", { encryptionKey: "alias/mine" }, "/encryptionKey"],
     ["a topic by its name", { alarmTopic: "on-call" }, "/alarmTopic"],
     ["a key that only the CDK would pass over", { "aws:made-up": 1 }, "/aws:made-up"],
-    ["a job shorter than a call", { limits: { job_timeout_ms: 10 } }, "/limits/call_timeout_ms"],
+    ["a call as long as any job", { limits: { call_timeout_ms: 300_000 } }, "/limits/call_timeout_ms"],
   ])("are refused: %s", (_, props, path) => {
     expect(pathsOf(props)).toContain(path);
   });
