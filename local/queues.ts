@@ -1,3 +1,4 @@
+import { MAX_JOB_ATTEMPTS } from "../functions/contract/job-times.ts";
 import type { Clock, EventQueue, Log } from "../functions/contract/ports.ts";
 import { delayOf } from "../functions/contract/refresh-limits.ts";
 import type { OperatorSettings } from "../functions/contract/settings.ts";
@@ -17,7 +18,6 @@ export type LocalQueues = {
 export const VISIBILITY_SECONDS = 5;
 /** When a message that failed comes again. */
 export const RETRY_SECONDS = 1;
-const MAX_RECEIVES = 5;
 
 export function openLocalQueues(options: {
   readonly directory: string;
@@ -26,7 +26,7 @@ export function openLocalQueues(options: {
   readonly log: Log;
 }): LocalQueues {
   const { directory, settings, clock, log } = options;
-  const common = { directory, clock, log, visibilitySeconds: VISIBILITY_SECONDS, maxReceives: MAX_RECEIVES };
+  const common = { directory, clock, log, visibilitySeconds: VISIBILITY_SECONDS, maxReceives: MAX_JOB_ATTEMPTS };
   const notifications = openEmbeddedEventQueue({ ...common, name: "notifications", fifo: false, delaySeconds: 0 });
   const delaySeconds = delayOf(settings.debounceSeconds);
   const refreshes = openEmbeddedEventQueue({ ...common, name: "refreshes", fifo: true, delaySeconds });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createHttpHandler, type HttpHandler } from "../functions/aws/http/handler.ts";
 import type { Installation } from "../functions/catalog/catalog.ts";
-import { Fault } from "../functions/contract/fault.ts";
+import { Fault, type Outcome } from "../functions/contract/fault.ts";
 import { toWorkerSeconds } from "../functions/contract/job-times.ts";
 import type { Clock, Log, ObjectStore, Timer, ToolSource } from "../functions/contract/ports.ts";
 import { ANSWER_MS, MAX_HTTP_BODY_BYTES, PRODUCT_VERSION } from "../functions/contract/product.ts";
@@ -35,8 +35,8 @@ export type ServiceOptions = {
   /** Where secrets that `mcp.json` names are looked up. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * What is done beside answering: queued jobs are run, or else `all`, then lists are fetched when they are due and the
-   * servers' notifications are listened to as well. A command that asks one question leaves that to the service that lives on.
+   * What is done beside answering. `jobs`: queued jobs are run. `all`: lists are fetched when they are due, too, and the
+   * servers' notifications are listened to. A command that asks one question leaves it to the service that lives on.
    */
   readonly background: "none" | "jobs" | "all";
 };
@@ -64,8 +64,8 @@ export async function startService(options: ServiceOptions, objects: ObjectStore
   const { limits, asyncJobSeconds } = settings;
   const maxListAgeMs = settings.maxListAgeSeconds * 1000;
   const running = { installed, store, toolSource, clock, log, limits, asyncJobSeconds, maxListAgeMs };
-  // A message of this machine comes again only when nobody keeps it hidden any more.
   const leaseMs = toWorkerSeconds(asyncJobSeconds) * 1000;
+  // A message of this machine comes again only when nobody keeps it hidden any more.
   const work = createWorker({ ...running, leaseMs, redeliveryIsDeath: true });
   const idle = { ...queues, close: async () => undefined };
   const path =
@@ -123,8 +123,8 @@ function whileOpen(source: ToolSource, closing: AbortSignal): ToolSource {
   return { list, openSession };
 }
 
-function orStopped<T>(outcome: T, closing: AbortSignal): T {
-  if (closing.aborted) throw new Fault("SERVER_UNAVAILABLE", "the service stopped meanwhile");
+function orStopped<T>(outcome: Outcome<T>, closing: AbortSignal): Outcome<T> {
+  if (!outcome.ok && closing.aborted) throw new Fault("SERVER_UNAVAILABLE", "the service stopped meanwhile");
   return outcome;
 }
 

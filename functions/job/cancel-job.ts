@@ -1,9 +1,10 @@
 import { Fault, type Outcome, refuse, succeed } from "../contract/fault.ts";
 import type { JobRecord } from "../contract/job.ts";
-import type { Clock, ObjectStore } from "../contract/ports.ts";
+import type { Clock, Log, ObjectStore } from "../contract/ports.ts";
 import { changeJob } from "./change-job.ts";
 import { isEnded, toFailedRecord } from "./job-record.ts";
 import { deleteRequest } from "./job-store.ts";
+import { logJob } from "./keep-job.ts";
 import { jobNotFound } from "./report-job.ts";
 
 /**
@@ -13,7 +14,7 @@ import { jobNotFound } from "./report-job.ts";
 export async function cancelJob(
   owner: string,
   jobId: string,
-  { store, clock }: { readonly store: ObjectStore; readonly clock: Clock },
+  { store, clock, log }: { readonly store: ObjectStore; readonly clock: Clock; readonly log: Log },
 ): Promise<Outcome<JobRecord>> {
   const fault = new Fault("JOB_CANCELLED", "the job was cancelled by its owner");
   const job = await changeJob({ store, clock, owner, jobId }, (record) =>
@@ -27,6 +28,7 @@ export async function cancelJob(
       `the job has ended (${record.status}) and cannot be cancelled; its files can be deleted`,
     );
   }
+  if (job.changed) logJob(record, "async", log);
   await deleteRequest(store, owner, jobId);
   return succeed(record);
 }

@@ -55,7 +55,7 @@ async function giveUp(
   }
 }
 
-/** Not by whoever had this very message: it died only once it could have been handed out again, when its worker was dead. */
+/** A message dies only when it could be handed out once more, and so after the worker that had it: that lease is void. */
 function isHeldByOthers(record: JobRecord, id: string, now: number): boolean {
   return isHeld(record, now) && record.lease?.message_id !== id;
 }

@@ -45,11 +45,11 @@ export type HeldKey = {
   readonly job: JobIdentity;
   /** Somebody who had the key before may have called a tool of a server for the job, and did not end. */
   readonly calledServers: boolean;
-  /** Before a tool of a server is called for the job. False when the key was taken over by somebody else meanwhile. */
+  /** To be told before a tool of a server may be called. False when the key was taken over by somebody else meanwhile. */
   callServers(): Promise<boolean>;
   /** For a job that ran and is refused: others get the same refusal. */
   refuse(fault: Fault): Promise<void>;
-  /** For a job of which nothing ran: the key may be used anew, for another job too; unless something ran before. */
+  /** For a job of which nothing ran, nor of whoever had the key before: it may be used anew, for another job too. */
   release(): Promise<void>;
   /** For a runner that gives up: the next one need not wait. */
   giveUp(): Promise<void>;
@@ -139,6 +139,7 @@ async function takeOver(
 /** A claim that was taken over meanwhile is somebody else's, and stays as it is. */
 function toHeldKey({ owner, digest, objectKey }: Wanted, holding: Holding, { store, clock }: ClaimContext): HeldKey {
   let { claim, etag } = holding;
+  const calledServers = claim.called_servers;
   const change = async (next: Claim): Promise<boolean> => {
     const put = await putClaim(store, objectKey, next, { type: "match", etag });
     if (put.stored) etag = put.etag;
@@ -147,14 +148,14 @@ function toHeldKey({ owner, digest, objectKey }: Wanted, holding: Holding, { sto
   const giveUp = async () => void (await change({ ...claim, lease_until: toIso(clock()) }));
   return {
     job: { owner, jobId: claim.job_id, createdAt: Date.parse(claim.created_at) },
-    calledServers: claim.called_servers,
+    calledServers,
     callServers: () => {
       claim = { ...claim, called_servers: true };
       return change(claim);
     },
     refuse: async ({ code, message }) =>
       void (await change({ state: "refused", request_digest: digest, error: { code, message } })),
-    release: async () => (claim.called_servers ? giveUp() : void (await change({ state: "released" }))),
+    release: async () => (calledServers ? giveUp() : void (await change({ state: "released" }))),
     giveUp,
   };
 }

@@ -8,7 +8,7 @@ import { ARTIFACTS_PREFIX, JOBS_PREFIX, REQUESTS_PREFIX } from "../contract/stor
 import { isJobId } from "./ids.ts";
 
 /**
- * Jobs and artifacts in the object store. Every key begins with its owner, so that one caller's key can never name
+ * Jobs and artifacts in the object store. Every key has its owner before its id, so that one caller's key can never name
  * another's object, and holds ids only: a file name with `+`, `%` or `..` in a key breaks links and events.
  */
 
@@ -49,6 +49,17 @@ export async function putArtifact(store: ObjectStore, key: string, { bytes, medi
 /** The record's etag; undefined when the job has a record already. */
 export async function putNewJob(store: ObjectStore, record: JobRecord): Promise<string | undefined> {
   return putJob(store, record, { type: "absent" });
+}
+
+/** The record that stands, and whether it is this one: somebody who had the same job may have written one first. */
+export async function keepFirstJob(
+  store: ObjectStore,
+  record: JobRecord,
+): Promise<{ readonly record: JobRecord; readonly isNew: boolean }> {
+  if ((await putNewJob(store, record)) !== undefined) return { record, isNew: true };
+  const first = await getJob(store, record.owner, record.job_id);
+  if (first !== undefined) return { record: first.record, isNew: false };
+  throw new Fault("DEFECT", `the record of job ${record.job_id} was there and is gone`);
 }
 
 /** The new etag; undefined when the record was changed since it was read. */

@@ -3,18 +3,18 @@ import { type Outcome, succeed } from "../contract/fault.ts";
 import type { JobMessage, JobRecord, JobRequest } from "../contract/job.ts";
 import type { EventQueue, Log } from "../contract/ports.ts";
 import { changeJob } from "./change-job.ts";
-import { type ClaimContext, claimKey, type HeldKey } from "./idempotency.ts";
+import { underKey } from "./hold-key.ts";
+import { type ClaimContext, claimKey } from "./idempotency.ts";
 import { createJobId } from "./ids.ts";
-import { toInterruptedRecord } from "./interrupted.ts";
 import { isEnded, type JobIdentity, toQueuedRecord } from "./job-record.ts";
-import { deleteRequest, getJob, putNewJob, putRequest } from "./job-store.ts";
+import { deleteRequest, keepFirstJob, putRequest } from "./job-store.ts";
 import { type PlanContext, planJob } from "./plan-job.ts";
 
 /**
  * Takes a job in to be run later: admitted whole, as one that is run at once is. The request is stored first, then the
- * record, then the message, so that a worker never finds less than it needs. Should this die before the message is sent,
- * its caller has no answer; a repeat with the same key that does not wait either sends it, and else the record is shown as
- * failed once no message can be there any more.
+ * record, then the message, so that a worker never finds less than it needs. Should this die before the message is sent, its
+ * caller got no answer. Another asynchronous request with the same key sends the message; without one the record is shown as
+ * failed once no message of it can be left.
  */
 
 export type QueueContext = ClaimContext &
@@ -40,8 +40,9 @@ async function queueOnce(
 ): Promise<Outcome<JobRecord>> {
   const claimed = await claimKey(submission, context);
   if (!claimed.ok) return claimed;
-  if ("held" in claimed.value) return queueHeld(submission.request, claimed.value.held, context);
-  return succeed(await sendAgain(claimed.value.job, context));
+  if ("job" in claimed.value) return succeed(await sendAgain(claimed.value.job, context));
+  const { held } = claimed.value;
+  return underKey(held, context, () => queue(held.job, submission.request, context));
 }
 
 /** Whoever queued it may have died before it sent the message, which takes no longer than a lease. */
@@ -67,20 +68,6 @@ async function markUnsent({ owner, job_id: jobId }: JobRecord, { store, clock }:
   await unsent.catch(() => undefined);
 }
 
-async function queueHeld(request: JobRequest, held: HeldKey, context: QueueContext): Promise<Outcome<JobRecord>> {
-  try {
-    const queued = held.calledServers
-      ? succeed(await keepFirst(toInterruptedRecord(held.job, context), context))
-      : await queue(held.job, request, context);
-    if (!queued.ok) await held.release();
-    return queued;
-  } catch (error) {
-    // The lease ends by itself; that it could not be ended sooner must not hide what went wrong.
-    await held.giveUp().catch(() => undefined);
-    throw error;
-  }
-}
-
 async function queue(job: JobIdentity, request: JobRequest, context: QueueContext): Promise<Outcome<JobRecord>> {
   const { store, catalog, clock, log } = context;
   const planned = planJob(request, context);
@@ -88,7 +75,7 @@ async function queue(job: JobIdentity, request: JobRequest, context: QueueContex
   await putRequest(store, job.owner, job.jobId, request);
   const sent_at = new Date(clock()).toISOString();
   const record = { ...toQueuedRecord({ ...job, limits: planned.value.limits, catalog }), sent_at };
-  const current = await keepFirst(record, context);
+  const { record: current } = await keepFirstJob(store, record);
   if (current.status === "queued") {
     await send(current, context);
     log("info", "job queued", { job_id: current.job_id });
@@ -96,12 +83,6 @@ async function queue(job: JobIdentity, request: JobRequest, context: QueueContex
   // Another one queued it while this one was taken for dead, and it has ended: nobody needs the request any more.
   else if (isEnded(current)) await deleteRequest(store, job.owner, job.jobId);
   return succeed(current);
-}
-
-/** The record that stands: another's, when one that was taken for dead was first. */
-async function keepFirst(record: JobRecord, { store }: QueueContext): Promise<JobRecord> {
-  if ((await putNewJob(store, record)) !== undefined) return record;
-  return (await getJob(store, record.owner, record.job_id))?.record ?? record;
 }
 
 async function send(record: JobRecord, context: QueueContext): Promise<void> {

@@ -135,7 +135,9 @@ async function mintLink(artifact: ArtifactRecord, record: JobRecord, context: Re
 }
 
 function secondsLeft(record: JobRecord, { clock, artifactDays }: ReportContext): number {
-  return Math.floor((Date.parse(record.created_at) + artifactDays * DAY - clock()) / 1000);
+  // A job may have waited for days before it made them.
+  const madeAt = Date.parse(record.finished_at ?? record.created_at);
+  return Math.floor((madeAt + artifactDays * DAY - clock()) / 1000);
 }
 
 function toSummary({ job_id, status, created_at, usage, artifacts }: JobRecord): JobSummary {

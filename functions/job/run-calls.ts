@@ -20,24 +20,26 @@ export type RunContext = {
 
 export type PlannedJob = JobIdentity & { readonly plan: Plan; readonly startedAt: number };
 
-/** `goOn` is asked before every call but the first; undefined once it says no, and no further call is begun. */
+/** `goOn` is asked before every call but the first; once it says no, no further call is begun. */
 export async function runCalls(
   job: PlannedJob,
   context: RunContext,
-  goOn: () => Promise<boolean> = async () => true,
-): Promise<readonly RanCall[] | undefined> {
+  goOn: () => Promise<boolean>,
+): Promise<readonly RanCall[] | "stopped"> {
   const session = context.openSession();
   const broker = createBroker(job, session, context);
   const ran: RanCall[] = [];
   try {
     for (const call of job.plan.calls) {
-      if (ran.length > 0 && !(await goOn())) return undefined;
-      ran.push({ call, ran: await broker.call({ ref: call.ref, arguments: call.arguments }) });
+      if (ran.length > 0 && !(await goOn())) return "stopped";
+      const each = { call, ran: await broker.call({ ref: call.ref, arguments: call.arguments }) };
+      // At once: what a server was asked to do is to be found, whatever becomes of the job.
+      logCall(each, job.jobId, context.log);
+      ran.push(each);
     }
   } finally {
     await session.close();
   }
-  for (const each of ran) logCall(each, job.jobId, context.log);
   return ran;
 }
 

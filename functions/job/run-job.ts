@@ -3,11 +3,11 @@ import { Fault, type FaultCode, type Outcome, refuse, succeed } from "../contrac
 import type { JobRecord } from "../contract/job.ts";
 import type { Limits } from "../contract/limits.ts";
 import type { ObjectStore, RandomBytes } from "../contract/ports.ts";
+import { underKey } from "./hold-key.ts";
 import { claimKey, type HeldKey } from "./idempotency.ts";
 import { createJobId } from "./ids.ts";
-import { toInterruptedRecord } from "./interrupted.ts";
 import { argumentPath, isEnded, type JobIdentity, type RanCall } from "./job-record.ts";
-import { getJob, putNewJob } from "./job-store.ts";
+import { keepFirstJob, putNewJob } from "./job-store.ts";
 import { logJob, makeJob, putFiles } from "./keep-job.ts";
 import { callsServers, type Plan, planJob } from "./plan-job.ts";
 import { type RunContext, runCalls } from "./run-calls.ts";
@@ -45,8 +45,10 @@ export async function runJob(submission: JobSubmission, context: JobContext): Pr
     planned.value,
     context,
   );
-  if (!ran.ok || (await keep(ran.value, context))) return ran;
-  throw new Fault("DEFECT", "two jobs have one id");
+  if (!ran.ok) return ran;
+  if ((await putNewJob(context.store, ran.value)) === undefined) throw new Fault("DEFECT", "two jobs have one id");
+  logJob(ran.value, "sync", context.log);
+  return ran;
 }
 
 type KeyedSubmission = JobSubmission & { readonly key: string };
@@ -56,15 +58,8 @@ async function runOnce(submission: KeyedSubmission, context: JobContext): Promis
   if (!claimed.ok) return claimed;
   if ("job" in claimed.value) return toEnded(claimed.value.job);
   const { held } = claimed.value;
-  try {
-    const ran = await runHeld(submission, held, context);
-    if (!ran.ok) await (ran.fault.code === "OUTPUT_TOO_LARGE" ? held.refuse(ran.fault) : held.release());
-    return ran;
-  } catch (error) {
-    // The lease ends by itself; that it could not be ended sooner must not hide what went wrong.
-    await held.giveUp().catch(() => undefined);
-    throw error;
-  }
+  const ran = await underKey(held, context, () => runHeld(submission, held, context));
+  return ran.ok ? toEnded(ran.value) : ran;
 }
 
 /** An asynchronous job may have had the key first. */
@@ -75,42 +70,39 @@ function toEnded(record: JobRecord): Outcome<JobRecord> {
 }
 
 async function runHeld({ request }: KeyedSubmission, held: HeldKey, context: JobContext): Promise<Outcome<JobRecord>> {
-  if (held.calledServers) return keepFirst(toInterruptedRecord(held.job, context), context);
   const planned = planJob(request, context);
   if (!planned.ok) return planned;
   if (callsServers(planned.value) && !(await held.callServers())) {
     return refuse("IDEMPOTENCY_IN_PROGRESS", "another request took over this Idempotency-Key; ask again for its job");
   }
   const ran = await run(held.job, planned.value, context);
-  return ran.ok ? keepFirst(ran.value, context) : ran;
+  if (!ran.ok) return ran;
+  const { record, isNew } = await keepFirstJob(context.store, ran.value);
+  if (isNew) logJob(record, "sync", context.log);
+  return succeed(record);
 }
 
-/** The files are stored, the record is not. */
+/**
+ * The files are stored, the record is not. Throws `REQUEST_TIMEOUT` once the lease is over, the job's key may be somebody
+ * else's and its caller was told so: a function that answered in time is frozen, and goes on with the next request.
+ */
 async function run(job: JobIdentity, plan: Plan, context: JobContext): Promise<Outcome<JobRecord>> {
-  const { catalog, clock, store } = context;
+  const { catalog, clock, store, leaseMs } = context;
   const startedAt = clock();
-  const ran = (await runCalls({ ...job, plan, startedAt }, context)) ?? [];
+  const isInTime = () => clock() < startedAt + leaseMs;
+  const ran = await runCalls({ ...job, plan, startedAt }, context, async () => isInTime());
+  if (ran === "stopped" || !isInTime()) throw tooLate();
   const unusable = findRefusedInput(ran);
   if (unusable !== undefined) return { ok: false, fault: unusable };
   const made = makeJob({ ...job, startedAt, finishedAt: clock(), ran, limits: plan.limits, catalog });
   if (!made.ok) return made;
   await putFiles(made.value, store);
+  if (!isInTime()) throw tooLate();
   return succeed(made.value.record);
 }
 
-/** False when a record is there. */
-async function keep(record: JobRecord, { store, log }: JobContext): Promise<boolean> {
-  if ((await putNewJob(store, record)) === undefined) return false;
-  logJob(record, "sync", log);
-  return true;
-}
-
-/** The record that stands: another's, when one that was taken for dead ended under the same key first. */
-async function keepFirst(record: JobRecord, context: JobContext): Promise<Outcome<JobRecord>> {
-  if (await keep(record, context)) return succeed(record);
-  const first = await getJob(context.store, record.owner, record.job_id);
-  if (first !== undefined) return toEnded(first.record);
-  throw new Fault("DEFECT", `the record of job ${record.job_id} was there and is gone`);
+function tooLate(): Fault {
+  return new Fault("REQUEST_TIMEOUT", "the job's time was over before its record could be written");
 }
 
 function findRefusedInput(ran: readonly RanCall[]): Fault | undefined {

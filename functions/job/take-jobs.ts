@@ -6,7 +6,7 @@ import type { FailedMessages, ObjectStore, ReceivedMessage } from "../contract/p
 import { changeJob } from "./change-job.ts";
 import { interrupted } from "./interrupted.ts";
 import { isEnded, isHeld, toFailedRecord } from "./job-record.ts";
-import { deleteRequest, getJob, getRequest, isUnchanged, replaceJob } from "./job-store.ts";
+import { deleteRequest, getJob, getRequest, isUnchanged, replaceJob, type StoredJob } from "./job-store.ts";
 import { logJob, type MadeJob, makeJob, putFiles } from "./keep-job.ts";
 import { callsServers, planJob } from "./plan-job.ts";
 import { readJobMessage } from "./read-job-message.ts";
@@ -90,7 +90,7 @@ function isBusy(
   return isHeld(record, clock()) && !(redeliveryIsDeath && isHoldersOwn);
 }
 
-type Taken = { readonly record: JobRecord; readonly etag: string };
+type Taken = StoredJob;
 
 /** Whoever gets the message next need not wait for the end of a lease that nobody uses. */
 async function workOrLetGo(taken: Taken, context: WorkContext): Promise<Outcome<null>> {
@@ -125,7 +125,7 @@ async function work(begun: Taken, context: WorkContext): Promise<Outcome<null>> 
   const startedAt = clock();
   const job = { owner, jobId, createdAt: Date.parse(taken.record.created_at), startedAt };
   const ran = await runCalls({ ...job, plan }, context, () => isUnchanged(store, taken.record, taken.etag));
-  if (ran === undefined) return drop(taken, context);
+  if (ran === "stopped") return drop(taken, context);
   const made = makeJob({ ...job, finishedAt: clock(), ran, limits: plan.limits, catalog });
   if (!made.ok) return fail(taken, made.fault, context);
   await putFiles(made.value, store);
@@ -165,7 +165,7 @@ async function end(record: JobRecord, { store, log }: WorkContext): Promise<Outc
 async function drop({ record }: Taken, { store, log }: WorkContext, made?: MadeJob): Promise<Outcome<null>> {
   const { owner, job_id: jobId } = record;
   const current = (await getJob(store, owner, jobId))?.record;
-  log("info", "job was ended by others", { job_id: jobId, status: current?.status });
+  log("info", "job is no longer this worker's", { job_id: jobId, status: current?.status });
   if (current?.error?.code === "JOB_CANCELLED") {
     await Promise.all((made?.files ?? []).map(({ record: { key } }) => store.delete(key)));
   }

@@ -90,7 +90,7 @@ export function createApi(options: ApiOptions): SkillBrokerApi {
       return queued.ok ? succeed(await toReport(queued.value, reporting)) : queued;
     },
     cancelJob: async (owner, jobId) => {
-      const cancelled = await cancelJob(owner, jobId, reporting);
+      const cancelled = await cancelJob(owner, jobId, { ...reporting, log });
       return cancelled.ok ? succeed(await toReport(cancelled.value, reporting)) : cancelled;
     },
     listJobs: (owner, query) => listJobs(owner, query, reporting),

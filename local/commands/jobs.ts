@@ -8,7 +8,7 @@ import { expectBody } from "./expect-ok.ts";
 import { lastingReport } from "./lasting-report.ts";
 import { type SavedArtifact, saveArtifacts } from "./save-artifacts.ts";
 
-/** Lists jobs, or shows one and saves its files. */
+/** Lists jobs; shows one, waits for it, cancels it, or saves its files. */
 export const jobs: Command = {
   name: "jobs",
   usage: "[job_id]",

@@ -69,12 +69,7 @@ export async function queued(world: AsyncWorld, request: unknown): Promise<{ rec
 }
 
 /** A world with an approved tool of a server, and a job that calls it. */
-export async function lentWorld(): Promise<{
-  world: JobWorld;
-  job: unknown;
-  calls: () => number;
-  changes: LentChanges;
-}> {
+export async function lentWorld(): Promise<LentWorld> {
   const lookUp = offeredTool("look_up");
   const ref = mcpRef("s1", lookUp);
   const installed = installedWith(["s1"], { approvals: [ref] });
@@ -103,4 +98,10 @@ export async function lentWorld(): Promise<{
   return { world, job: { calls: [{ tool: ref }] }, calls: () => source.calls.length, changes };
 }
 
-type LentChanges = Pick<JobWorld["context"], "catalog" | "openSession">;
+type LentWorld = {
+  readonly world: JobWorld;
+  readonly job: { readonly calls: readonly { readonly tool: string }[] };
+  /** Times that the tool was called. */
+  readonly calls: () => number;
+  readonly changes: Pick<JobWorld["context"], "catalog" | "openSession">;
+};

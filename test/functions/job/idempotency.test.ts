@@ -175,7 +175,7 @@ describe("a runner that is killed", () => {
     expect(recordIn(await world.run(JOB, OWNER, KEY)).status).toBe("succeeded");
   });
 
-  test("that was only slow ends with the job that was kept meanwhile", async () => {
+  test("that was only slow leaves the job that was kept meanwhile as it is", async () => {
     let finish = () => {};
     const held = new Promise<void>((done) => {
       finish = done;
@@ -188,7 +188,8 @@ describe("a runner that is killed", () => {
     world.clock.advance(LEASE_MS + 1);
     const second = recordIn(await world.run(JOB, OWNER, KEY));
     finish();
-    expect(recordIn(await first)).toEqual(second);
+    await expect(first).rejects.toFail("REQUEST_TIMEOUT");
+    expect(recordIn(await world.run(JOB, OWNER, KEY))).toEqual(second);
     expect(await jobKeys(world)).toHaveLength(1);
   });
 
@@ -221,6 +222,15 @@ describe("a job that calls a server's tool", () => {
     const { world, job, calls } = await brokenOff(2);
     expect(recordIn(await world.run(job, OWNER_ID, KEY)).status).toBe("succeeded");
     expect(calls()).toBe(1);
+  });
+
+  test("leaves the key as good as new when every call's input is refused, so that nothing was called", async () => {
+    const { world, job, calls } = await lentWorld();
+    const [call] = job.calls;
+    const tooLarge = { calls: [{ ...call, arguments: { text: "x".repeat(300_000) } }] };
+    expect(await world.run(tooLarge, OWNER_ID, KEY)).toFail("PAYLOAD_TOO_LARGE");
+    expect(calls()).toBe(0);
+    expect(recordIn(await world.run(job, OWNER_ID, KEY)).status).toBe("succeeded");
   });
 
   test("is not run a second time by one who does not wait for it", async () => {
@@ -260,6 +270,52 @@ describe("a job that calls a server's tool", () => {
     };
     expect(await runJob(submission, { ...world.context, store: slow })).toFail("IDEMPOTENCY_IN_PROGRESS");
     expect(calls()).toBe(1);
+  });
+});
+
+describe("a run that outlasts its lease, as one does that was frozen with its function and goes on with a later request", () => {
+  /** Time passes while the thing named is done. */
+  async function frozenIn(what: "a call" | "a file") {
+    const pass = () => world.clock.advance(LEASE_MS);
+    const runner: HandlerRunner = {
+      interrupts: true,
+      run: async () => {
+        if (what === "a call") pass();
+        return succeed({ artifact: { name: "a.txt", media_type: "text/plain", base64: "YQ==", size_bytes: 1 } });
+      },
+    };
+    const world = jobWorld({ runner }, (store) => ({
+      ...store,
+      put: async (request) => {
+        if (what === "a file" && request.key.startsWith("artifacts/")) pass();
+        return store.put(request);
+      },
+    }));
+    return world;
+  }
+
+  test.each(["a call", "a file"] as const)("in %s leaves no record, with a key or without one", async (what) => {
+    for (const key of [KEY, undefined]) {
+      const world = await frozenIn(what);
+      await expect(world.run({ calls: [planCall()] }, OWNER, key)).rejects.toFail("REQUEST_TIMEOUT");
+      expect(await jobKeys(world)).toEqual([]);
+      expect((await artifactKeys(world)).length).toBe(what === "a call" ? 0 : 1);
+    }
+  });
+
+  test("begins no further call", async () => {
+    let runs = 0;
+    const runner: HandlerRunner = {
+      interrupts: true,
+      run: async () => {
+        runs += 1;
+        world.clock.advance(LEASE_MS);
+        return succeed({});
+      },
+    };
+    const world = jobWorld({ runner });
+    await expect(world.run({ calls: [planCall(), planCall()] })).rejects.toFail("REQUEST_TIMEOUT");
+    expect(runs).toBe(1);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ObjectStore } from "../../../functions/contract/ports.ts";
-import { deleteArtifact, linkArtifact, listJobs, reportJob } from "../../../functions/job/report-job.ts";
+import { deleteArtifact, linkArtifact, listJobs, reportJob, toReport } from "../../../functions/job/report-job.ts";
 import { ARTIFACT_DAYS, jobWorld, OWNER, pdfCall, planCall, START } from "./job-context.ts";
 import "../../kit/to-fail.ts";
 
@@ -162,6 +162,16 @@ describe("deleting", () => {
     await expect(world.remove()).rejects.toFail("DEFECT");
     expect(await world.artifactKeys()).toHaveLength(2);
   });
+});
+
+test("a file is kept for its days from when it was made, however long its job waited", async () => {
+  const world = jobWorld();
+  const record = await world.record({ calls: [planCall()] });
+  const waited = { ...record, created_at: new Date(START - 10 * 24 * 3600_000).toISOString() };
+  const report = await toReport(waited, world.reporting);
+  expect(report.artifacts[0]?.url).toBeDefined();
+  world.clock.advance(ARTIFACT_DAYS * 24 * 3600_000);
+  expect((await toReport(waited, world.reporting)).artifacts[0]?.url).toBeUndefined();
 });
 
 test("removing many files at the same moment removes each", async () => {

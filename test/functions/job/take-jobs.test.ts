@@ -232,6 +232,74 @@ describe("a message that is handed out again", () => {
   });
 });
 
+describe("a worker whose job was taken over", () => {
+  /** A worker that is held up in storing its file, until the test lets it go on. */
+  async function heldUp() {
+    let goOn = () => {};
+    const gate = new Promise<void>((done) => {
+      goOn = done;
+    });
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    let reached = false;
+    const slow = {
+      ...world.store,
+      put: async (request: Parameters<typeof world.store.put>[0]) => {
+        if (request.key.startsWith("artifacts/")) {
+          reached = true;
+          await gate;
+        }
+        return world.store.put(request);
+      },
+    };
+    const first = world.take(body, { store: slow });
+    await expect.poll(() => reached).toBe(true);
+    world.clock.advance(LEASE_MS + 1);
+    return { world, record, body, first, goOn: () => goOn() };
+  }
+
+  test("leaves record and files of the other one as they are", async () => {
+    const { world, record, body, first, goOn } = await heldUp();
+    expect(await world.take(body, {}, { id: "m2" })).toBeUndefined();
+    const kept = await world.recordOf(record.job_id);
+    goOn();
+    expect(await first).toBeUndefined();
+    expect(await world.recordOf(record.job_id)).toEqual(kept);
+    const files = (await world.keys()).filter((key) => key.startsWith("artifacts/"));
+    expect(files).toEqual(kept?.artifacts.map(({ key }) => key));
+    expect(files).toHaveLength(2);
+  });
+
+  test("and that then fails does not end the other one's lease", async () => {
+    const world = asyncWorld();
+    const { record, body } = await queued(world, JOB);
+    const failing = {
+      ...world.store,
+      get: async (key: string, limits: { maxBytes: number }) => {
+        if (!key.startsWith("requests/")) return world.store.get(key, limits);
+        world.clock.advance(LEASE_MS + 1);
+        await world.take(body, { store: dyingStore(world.store, 3, { done: false }).store }, { id: "m2" });
+        throw new Error("the store is down");
+      },
+    };
+    expect(await world.take(body, { store: failing })).toFail("DEFECT");
+    expect(await world.recordOf(record.job_id)).toMatchObject({ attempts: 2, lease: { message_id: "m2" } });
+  });
+});
+
+test("a job that ended is told in one line, and each of its calls in one", async () => {
+  const world = asyncWorld();
+  const { record, body } = await queued(world, JOB);
+  await world.take(body);
+  const told = world.logged.filter(({ fields }) => fields?.job_id === record.job_id && fields.message_id === "m1");
+  const ids = { job_id: record.job_id, message_id: "m1" };
+  expect(told.map(({ fields }) => fields)).toMatchObject([
+    { ...ids, call_id: "c1" },
+    { ...ids, call_id: "c2" },
+    { ...ids, mode: "async", status: "succeeded", calls: 2, artifacts: 2 },
+  ]);
+});
+
 describe("a job that is cancelled while it runs", () => {
   test("begins no further call, and what was made is kept nowhere", async () => {
     const { runner, begun, letGo } = heldRunner();
@@ -244,6 +312,9 @@ describe("a job that is cancelled while it runs", () => {
     letGo();
     expect(await working).toBeUndefined();
     expect(begun()).toBe(1);
+    // What was done is to be found, though no record tells of it.
+    const calls = world.logged.filter(({ fields }) => fields?.call_id !== undefined);
+    expect(calls.map(({ fields }) => fields?.call_id)).toEqual(["c1"]);
     expect(await world.recordOf(record.job_id)).toMatchObject({ status: "failed", error: { code: "JOB_CANCELLED" } });
   });
 
