@@ -52,13 +52,19 @@ describe.skipIf(moto === undefined)("a deployment (moto)", () => {
   });
 
   test("has every function, with the time and the environment that the template says", async () => {
-    const resources = Object.values<Resource>(readTemplate(first).Resources);
-    const wanted = resources.filter(({ Type }) => Type === "AWS::Lambda::Function");
+    const resources = Object.entries<Resource>(readTemplate(first).Resources);
+    const wanted = resources.filter(([, { Type }]) => Type === "AWS::Lambda::Function");
     const made = await aws.functions();
     expect(made).toHaveLength(FUNCTION_NAMES.length);
-    expect(made.map(({ Timeout }) => Timeout).toSorted()).toEqual(
-      wanted.map(({ Properties }) => Properties.Timeout).toSorted(),
-    );
+    for (const [id, { Properties }] of wanted) {
+      const found = made.find(({ FunctionName }) => FunctionName.includes(id));
+      const { Timeout, Environment } = Properties;
+      expect([id, found?.Timeout]).toEqual([id, Timeout]);
+      expect(Object.keys(found?.Environment.Variables ?? {}).sort()).toEqual(Object.keys(Environment.Variables).sort());
+      for (const [name, value] of Object.entries(Environment.Variables)) {
+        if (typeof value === "string") expect([name, found?.Environment.Variables[name]]).toEqual([name, value]);
+      }
+    }
     for (const { Runtime, CodeSha256 } of made)
       expect([Runtime, CodeSha256]).toEqual(["nodejs24.x", expect.any(String)]);
     const { BUCKET_NAME = "", JOBS_QUEUE_URL, NOTIFICATIONS_QUEUE_URL } = await environmentOf("HttpFunction");
@@ -120,4 +126,10 @@ describe.skipIf(moto === undefined)("a deployment (moto)", () => {
   );
 });
 
-type Resource = { readonly Type: string; readonly Properties: { readonly Timeout: number } };
+type Resource = {
+  readonly Type: string;
+  readonly Properties: {
+    readonly Timeout: number;
+    readonly Environment: { readonly Variables: Readonly<Record<string, unknown>> };
+  };
+};

@@ -169,6 +169,18 @@ describe("environments", () => {
       await postJob(hurried);
     });
 
+    test("one that waits for a store that hangs is answered by us before its timeout, and goes on to serve", async () => {
+      const pid = onlyPid(impatient);
+      const hold = holdWrite("artifacts/", impatient);
+      const posted = postJob(hurried);
+      await hold.reached;
+      const answer = await posted;
+      hold.release();
+      expect({ status: answer.status, code: jsonOf(answer).code }).toEqual({ status: 504, code: "REQUEST_TIMEOUT" });
+      expect((await postJob(hurried)).status).toBe(200);
+      expect(onlyPid(impatient)).toBe(pid);
+    });
+
     test("one that does nothing any more is ended at its timeout, and the next request has a new process", async () => {
       const pid = onlyPid(impatient);
       const [started, hold] = [impatient.lambda.coldStarts(), holdWrite("artifacts/", impatient)];

@@ -39,11 +39,13 @@ const FunctionProperties = z.strictObject({
   Description: z.string().optional(),
   Environment: z.strictObject({ Variables: z.record(z.string(), z.unknown()) }).default({ Variables: {} }),
   Handler: z.string(),
-  LoggingConfig: z.unknown().optional(),
+  // Another format than text would put each line into an envelope, where no metric filter finds its fields.
+  LoggingConfig: z.strictObject({ LogGroup: z.unknown() }).optional(),
   MemorySize: z.int().default(128),
   RecursiveLoop: z.literal("Terminate").optional(),
   Role: z.strictObject({ "Fn::GetAtt": z.tuple([z.string(), z.literal("Arn")]) }),
-  Runtime: z.string().regex(/^nodejs\d+\.x$/),
+  // That of this process.
+  Runtime: z.literal(`nodejs${process.versions.node.split(".")[0]}.x`),
   Timeout: z.int().default(3),
   TracingConfig: z.strictObject({ Mode: z.enum(["Active", "PassThrough"]) }).default({ Mode: "PassThrough" }),
 });
