@@ -1,4 +1,3 @@
-import type { S3Client } from "@aws-sdk/client-s3";
 import type { SQSClient } from "@aws-sdk/client-sqs";
 import * as z from "zod";
 import { createTestSqsClient } from "../../kit/sqs-client.ts";
@@ -33,7 +32,6 @@ export type Cloud = {
   /** Value of an output of the stack; addresses of queues are those of the emulator. */
   output(name: string): string;
   readonly storage: Storage["kind"];
-  readonly s3: S3Client;
   readonly sqs: SQSClient;
   keys(prefix: string): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -96,7 +94,6 @@ async function build(options: DeployOptions, { close, onClose }: Ending): Promis
     functions,
     queues,
     sqs,
-    s3: storage.client,
     storage: storage.kind,
     ...openGateway(stack),
     feeds: readFeeds(stack, queues),

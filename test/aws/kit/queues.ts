@@ -17,8 +17,6 @@ export type Queue = {
 export type Times = {
   /** On the visibility of messages, rounded up to a whole second. */
   readonly visibility?: number;
-  /** On the delay of messages, rounded up to a whole second. */
-  readonly delay?: number;
   /** On the time that a function has. */
   readonly functions?: number;
 };
@@ -81,7 +79,7 @@ function deadLettersOf({ RedrivePolicy }: QueueProperties, resources: Resources)
 function toAttributes(properties: QueueProperties, resolution: Resolution, times: Times): Record<string, string> {
   const { DelaySeconds = 0, VisibilityTimeout, RedrivePolicy, ...rest } = properties;
   const scaled = {
-    DelaySeconds: Math.ceil(DelaySeconds * (times.delay ?? 1)),
+    DelaySeconds,
     VisibilityTimeout: Math.ceil(VisibilityTimeout * (times.visibility ?? 1)),
   };
   const redrive =
