@@ -8,8 +8,8 @@ import { ENTRY_POINTS, FUNCTION_NAMES, type FunctionName } from "./entry-points.
 
 /**
  * Makes the code of the functions out of the sources, once, for every project: what a project decides is put beside it
- * by `placeProject`. The CDK's own bundling makes one file; here dynamic imports stay files of their own, so that a cold
- * start does not read what only some calls need.
+ * by `placeProject`. The CDK's own bundling makes one file; here dynamic imports stay files of their own, so that a
+ * cold start does not read what only some calls need.
  */
 
 export type BuildPlaces = {
@@ -70,7 +70,10 @@ async function compile(name: FunctionName, { root, directory }: BuildPlaces): Pr
   return { ...built, name };
 }
 
-/** Wherever the file stands in the sources, it is beside the code when that runs: all code of a function is in one directory. */
+/**
+ * Wherever the file stands in the sources, it is beside the code when that runs: all code of a function is in one
+ * directory.
+ */
 function leftOut(name: ProjectModule): Plugin {
   const filter = new RegExp(`/${name.replace(".", "\\.")}$`);
   const place = { path: toOutputPath(name), external: true };

@@ -42,9 +42,10 @@ export function ofEachFunction<T>(make: (name: FunctionName) => T): Readonly<Rec
 }
 
 /**
- * Beside each function's code, where skills are loaded, the pins that the skills were verified against, the files
- * of these digests and the approvals, and where servers are asked those that were found fit for the cloud. All of it is part of the
- * asset that is deployed by its digest, and none of it fills a function's environment, which has 4 KiB. Throws a system error when there is no such code.
+ * Beside each function's code, where skills are loaded, the pins that the skills were verified against, the files of
+ * these digests and the approvals, and where servers are asked those that were found fit for the cloud. All of it is
+ * part of the asset that is deployed by its digest, and none of it fills a function's environment, which has 4 KiB.
+ * Throws a system error when there is no such code.
  */
 export function placeProject(places: ProjectPlaces): Bundles {
   rmSync(places.directory, { recursive: true, force: true });

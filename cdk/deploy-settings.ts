@@ -140,8 +140,8 @@ function findTagProblem({ tags, dataAtRemoval }: Readonly<Record<string, unknown
 }
 
 /**
- * A report is a text inside the JSON of an answer, which may have 6 MB: written twice, up to twice as long. The files of a
- * job are in the memory of the function three times, twice of that as text, until the last call has ended.
+ * A report is a text inside the JSON of an answer, which may have 6 MB: written twice, up to twice as long. The files
+ * of a job are in the memory of the function three times, twice of that as text, until the last call has ended.
  */
 export const MOST_BYTES = {
   max_output_bytes: 3 * 1024 * 1024,

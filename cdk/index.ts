@@ -1,4 +1,6 @@
-/** What other apps import as `skillbroker/cdk`: the one door of the package, and nothing in the product goes through it. */
+/**
+ * What other apps import as `skillbroker/cdk`: the one door of the package, and nothing in the product goes through it.
+ */
 
 // biome-ignore-start lint/performance/noBarrelFile: a package has one door, and behind it nothing is read that is not used
 export type { FunctionName } from "./entry-points.ts";

@@ -137,8 +137,8 @@ function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
 }
 
 /**
- * One server without the others, and when it cannot be read each of its members without the others, so that a mistake does
- * not hide what else is wrong.
+ * One server without the others, and when it cannot be read each of its members without the others, so that a mistake
+ * does not hide what else is wrong.
  */
 function readAlone([name, entry]: readonly [string, unknown]): readonly MCPServerConfig[] {
   const parse = (alone: unknown) => {

@@ -2,8 +2,8 @@ import { Validations } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 
 /**
- * Findings of the AWS Solutions rules (cdk-nag) that stay, each excused on the one resource that it is about, so that an
- * app which has these rules checked hears of the stack no more than there is to hear. Nothing is excused as a whole.
+ * Findings of the AWS Solutions rules (cdk-nag) that stay, each excused on the one resource that it is about, so that
+ * an app which has these rules checked hears of the stack no more than there is to hear. Nothing is excused as a whole.
  */
 
 export type Excuse = {

@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Where things are in the package of skillbroker, whether this runs from its sources or from what was built of them. */
+/**
+ * Where things are in the package of skillbroker, whether this runs from its sources or from what was built of them.
+ */
 
 /** Directory of `package.json`. */
 export const PACKAGE_ROOT = findPackageRoot(import.meta.dirname);

@@ -1,8 +1,8 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 
 /**
- * Addresses that a deployed function does not reach: its functions are in no network of the operator's own, so that what
- * is private, of one link or of one machine is nothing, or something of AWS's, to them.
+ * Addresses that a deployed function does not reach: its functions are in no network of the operator's own, so that
+ * what is private, of one link or of one machine is nothing, or something of AWS's, to them.
  */
 
 /** RFC 6890 and its registry: not globally reachable. */

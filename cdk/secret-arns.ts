@@ -15,8 +15,8 @@ export function toSecretArn({ store, name }: StoredSecret, { partition, region, 
 }
 
 /**
- * IAM takes 10,240 bytes of policies inside a role. What the http function needs beside secrets, with a key of the operator's
- * and the longest names, is 4,000 of them.
+ * IAM takes 10,240 bytes of policies inside a role. What the http function needs beside secrets, with a key of the
+ * operator's and the longest names, is 4,000 of them.
  */
 export const MAX_SECRET_BYTES = 6_200;
 

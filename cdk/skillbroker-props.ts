@@ -10,8 +10,8 @@ import type { ITopic } from "aws-cdk-lib/aws-sns";
 /** What a `SkillBroker` is made from: the settings of an operator, and CDK objects where there are some for them. */
 export type SkillBrokerProps = {
   /**
-   * What may be called: exact refs (`status_update@1`, `github/search_issues@<digest of its definition>`), or `local` for
-   * the tools that are written in the source. Left out, nothing is approved.
+   * What may be called: exact refs (`status_update@1`, `github/search_issues@<digest of its definition>`), or `local`
+   * for the tools that are written in the source. Left out, nothing is approved.
    */
   readonly tools?: readonly string[] | undefined;
   /**
@@ -23,7 +23,9 @@ export type SkillBrokerProps = {
   readonly repositories?: readonly string[] | undefined;
   /** MCP servers that lend tools: as the `mcpServers` of an `mcp.json`, or the path of such a file. Left out, none. */
   readonly mcpServers?: string | Readonly<Record<string, McpServer>> | undefined;
-  /** Who is let in: callers with AWS credentials (`"iam"`, when left out), bearers of tokens, or everybody (`"none"`). */
+  /**
+   * Who is let in: callers with AWS credentials (`"iam"`, when left out), bearers of tokens, or everybody (`"none"`).
+   */
   readonly auth?: "iam" | "none" | JwtAuthProps | undefined;
   /** Limits of a job that differ from the defaults; a job can lower them. */
   readonly limits?: LimitProps | undefined;
@@ -31,17 +33,26 @@ export type SkillBrokerProps = {
   readonly asyncJobSeconds?: number | undefined;
   /** Asynchronous jobs that are worked on at the same time, 2 to 1000; 10 when left out. */
   readonly asyncJobsAtOnce?: number | undefined;
-  /** Requests that are answered at the same time, kept free for them in the account; left out, as the account allows. */
+  /**
+   * Requests that are answered at the same time, kept free for them in the account; left out, as the account allows.
+   */
   readonly httpConcurrency?: number | undefined;
   /** Days that files are kept, 1 to 3650; 7 when left out. */
   readonly artifactDays?: number | undefined;
-  /** Quiet wanted after a server's notification before its list is fetched, in seconds, 0.1 to 60; 0.5 when left out. */
+  /**
+   * Quiet wanted after a server's notification before its list is fetched, in seconds, 0.1 to 60; 0.5 when left out.
+   */
   readonly debounceSeconds?: number | undefined;
-  /** A stream of notifications without quiet is answered at least this often, in seconds, 1 to 900; 15 when left out. */
+  /**
+   * A stream of notifications without quiet is answered at least this often, in seconds, 1 to 900; 15 when left out.
+   */
   readonly longestWaitSeconds?: number | undefined;
   /** How often a list is fetched without any notification, in seconds, 60 to 86,400; 900 when left out. */
   readonly reconcileSeconds?: number | undefined;
-  /** Age in seconds past which a list that could not be fetched again is not gone by, 300 to 2,592,000; a day when left out. */
+  /**
+   * Age in seconds past which a list that could not be fetched again is not gone by, 300 to 2,592,000; a day when left
+   * out.
+   */
   readonly maxListAgeSeconds?: number | undefined;
   /** Days that logs are kept, one of the numbers that CloudWatch knows; 30 when left out. */
   readonly logDays?: number | undefined;
@@ -84,7 +95,10 @@ export type ScopeProps = {
 export type LimitProps = {
   /** Calls of a job; 16. */
   readonly max_calls?: number | undefined;
-  /** Milliseconds of a call, less than the longest job has, `asyncJobSeconds` counted; it ends with its job at the latest. 5,000. */
+  /**
+   * Milliseconds of a call, less than the longest job has, `asyncJobSeconds` counted; it ends with its job at the
+   * latest. 5,000.
+   */
   readonly call_timeout_ms?: number | undefined;
   /** Milliseconds after which a job that is waited for begins no further call, at most 22,000; 20,000. */
   readonly job_timeout_ms?: number | undefined;

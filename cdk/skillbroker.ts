@@ -105,8 +105,9 @@ export class SkillBroker extends Construct {
   }
 
   /**
-   * To tell of a server's changed list: into the queue, and over HTTP where `auth` is `"iam"` and the grantee has a policy.
-   * Who has none, an account or a service, is let in by the queue's own policy. Throws when neither can be written.
+   * To tell of a server's changed list: into the queue, and over HTTP where `auth` is `"iam"` and the grantee has a
+   * policy. Who has none, an account or a service, is let in by the queue's own policy. Throws when neither can be
+   * written.
    */
   grantNotify(grantee: IGrantable): Grant {
     const resource = this.notificationsQueue;

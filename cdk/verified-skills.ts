@@ -94,7 +94,9 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** The files to be deployed. Throws a `SkillError` that names one which is not as it was when the skills were loaded. */
+/**
+ * The files to be deployed. Throws a `SkillError` that names one which is not as it was when the skills were loaded.
+ */
 export function pickPinned(tree: Tree, pins: Pins): readonly VerifiedFile[] {
   const contents = new Map(tree.files.map(({ path, content }) => [path, content]));
   const pinned = [...pins].flatMap(([repository, skills]) =>

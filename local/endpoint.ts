@@ -30,8 +30,8 @@ function readEndpoint(endpoint: string): URL {
 }
 
 /**
- * None for this machine. A token is in the environment and not among the words, which everybody on the machine can read.
- * Throws a `UsageError` when it cannot be told how to sign.
+ * None for this machine. A token is in the environment and not among the words, which everybody on the machine can
+ * read. Throws a `UsageError` when it cannot be told how to sign.
  */
 export function signerFor(url: URL, env: Env): SignRequest | undefined {
   if (LOOPBACK_HOSTS.has(url.hostname)) return undefined;

@@ -52,7 +52,10 @@ export function startJobPath(options: JobPathOptions): JobPath {
   };
 }
 
-/** Dead letters stay where `skillbroker dead-letters` shows them; one whose job could not be ended is looked at again later. */
+/**
+ * Dead letters stay where `skillbroker dead-letters` shows them; one whose job could not be ended is looked at again
+ * later.
+ */
 function startDeadJobs(options: JobPathOptions): Pick<QueuePoller, "close"> {
   const { jobs, store, clock, timer, log } = options;
   return startQueuePoller({

@@ -43,8 +43,8 @@ export type PassOnOptions = {
 };
 
 /**
- * Passes each server's changes on as queued notifications; one that cannot be queued is logged. A server that notifies in
- * a loop costs the queue a few messages a second and not thousands.
+ * Passes each server's changes on as queued notifications; one that cannot be queued is logged. A server that notifies
+ * in a loop costs the queue a few messages a second and not thousands.
  */
 export function passOn({
   queue,

@@ -12,7 +12,9 @@ export type QueueMessageRules = {
 
 export const MAX_BODY_BYTES = 262_144;
 
-/** What XML 1.0 cannot carry, which SQS inherited: most control characters, halves of surrogate pairs, U+FFFE, U+FFFF. */
+/**
+ * What XML 1.0 cannot carry, which SQS inherited: most control characters, halves of surrogate pairs, U+FFFE, U+FFFF.
+ */
 const UNCARRIED = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u;
 /** SQS's letters for the ids of groups and duplicates: visible ASCII. */
 const ID = /^[\x21-\x7e]{1,128}$/;

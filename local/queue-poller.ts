@@ -6,9 +6,9 @@ import { readBatchResponse, toSqsEvent } from "./queue-event.ts";
 
 /**
  * What Lambda's event source mapping does in the cloud: takes batches from a queue to a handler, removes what was done
- * and lets the rest come again. A few batches at a time, as Lambda runs several instances of a function, so that a slow one
- * holds up nobody but its own group. While the handler works its messages are hidden further and
- * further, so that the visibility timeout can be short and what a killed process had in hand comes back soon.
+ * and lets the rest come again. A few batches at a time, as Lambda runs several instances of a function, so that a slow
+ * one holds up nobody but its own group. While the handler works its messages are hidden further and further, so that
+ * the visibility timeout can be short and what a killed process had in hand comes back soon.
  */
 
 export type QueuePollerOptions = {
@@ -86,8 +86,8 @@ export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
 }
 
 /**
- * A pause that can be ended, but for a turn of the event loop: a queue and a handler that never wait for anything would keep
- * everybody else from theirs.
+ * A pause that can be ended, but for a turn of the event loop: a queue and a handler that never wait for anything would
+ * keep everybody else from theirs.
  */
 function createRest(timer: Timer): { take(ms: number): Promise<void>; end(): void } {
   let ended = false;

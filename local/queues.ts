@@ -14,7 +14,9 @@ export type LocalQueues = {
   close(): void;
 };
 
-/** Short, since a message is hidden further and further while it is worked on: what a killed process held is back soon. */
+/**
+ * Short, since a message is hidden further and further while it is worked on: what a killed process held is back soon.
+ */
 export const VISIBILITY_SECONDS = 5;
 /** When a message that failed comes again. */
 export const RETRY_SECONDS = 1;

@@ -35,8 +35,9 @@ export type ServiceOptions = {
   /** Where secrets that `mcp.json` names are looked up. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * What is done beside answering. `jobs`: queued jobs are run. `all`: lists are fetched when they are due, too, and the
-   * servers' notifications are listened to. A command that asks one question leaves it to the service that lives on.
+   * What is done beside answering. `jobs`: queued jobs are run. `all`: lists are fetched when they are due, too, and
+   * the servers' notifications are listened to. A command that asks one question leaves it to the service that lives
+   * on.
    */
   readonly background: "none" | "jobs" | "all";
 };
@@ -108,8 +109,8 @@ export async function startService(options: ServiceOptions, objects: ObjectStore
 }
 
 /**
- * A list or a call that ends because the service does must not be kept as a server's failure: the message that asked for it
- * stays queued.
+ * A list or a call that ends because the service does must not be kept as a server's failure: the message that asked
+ * for it stays queued.
  */
 function whileOpen(source: ToolSource, closing: AbortSignal): ToolSource {
   const list: ToolSource["list"] = async (server, limits) => {

@@ -13,7 +13,9 @@ const main = findMain();
 if (Number(process.versions.node.split(".")[0]) >= WANTED_MAJOR) await import(pathToFileURL(main).href);
 else runWith(findNode());
 
-/** The sources, or what was built of them: a package holds only that, since below node_modules Node reads no TypeScript. */
+/**
+ * The sources, or what was built of them: a package holds only that, since below node_modules Node reads no TypeScript.
+ */
 function findMain() {
   const source = join(here, "main.ts");
   return existsSync(source) ? source : join(here, "..", "dist", "local", "main.js");
@@ -40,7 +42,9 @@ function modulesAbove(directory) {
   return [join(directory, "node_modules"), ...(above === directory ? [] : modulesAbove(above))];
 }
 
-/** The end of the child is the end of this process. A Ctrl-C reaches the child from the terminal, all else from here. */
+/**
+ * The end of the child is the end of this process. A Ctrl-C reaches the child from the terminal, all else from here.
+ */
 function runWith(node) {
   const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: "inherit" });
   process.on("SIGINT", () => undefined);

@@ -1,8 +1,9 @@
 import type { ObjectStore } from "../functions/contract/ports.ts";
 
 /**
- * A store on this machine answers without ever waiting, and a job that waits for nothing else would keep the process from
- * its timers and its other requests until it has ended. So everybody else has a turn before each request to the store.
+ * A store on this machine answers without ever waiting, and a job that waits for nothing else would keep the process
+ * from its timers and its other requests until it has ended. So everybody else has a turn before each request to the
+ * store.
  */
 export function yieldingStore(store: ObjectStore): ObjectStore {
   const afterTurn =

@@ -15,8 +15,8 @@ import { API_FAILED, toErrorsName, toPascalCase } from "./metrics.ts";
 import { PERIOD, toListAge, toMetric, type Watched } from "./watched.ts";
 
 /**
- * What nobody would notice otherwise and somebody must act on. Each alarm has a page of its own name in docs/operator.md,
- * and says the short of it itself, because it is read where no documentation is at hand.
+ * What nobody would notice otherwise and somebody must act on. Each alarm has a page of its own name in
+ * docs/operator.md, and says the short of it itself, because it is read where no documentation is at hand.
  */
 
 export type ServiceAlarmsProps = {
@@ -197,9 +197,9 @@ function warnOfDeadLetters({ queues }: Watched): readonly Warning[] {
 const DEAD_JOB_MINUTES = 15;
 
 /**
- * Messages of a queue, those in hand included, once a minute. Not the age of the oldest: SQS leaves a message out of it that
- * was received three times, which a dead letter that its function fails on is after a few minutes. A count that SQS does
- * not report is none, and would otherwise leave out the sum.
+ * Messages of a queue, those in hand included, once a minute. Not the age of the oldest: SQS leaves a message out of it
+ * that was received three times, which a dead letter that its function fails on is after a few minutes. A count that
+ * SQS does not report is none, and would otherwise leave out the sum.
  */
 function toHeld(queue: Queue): IMetric {
   const once = { statistic: "Maximum", period: Duration.minutes(1) };

@@ -31,8 +31,8 @@ export type ArtifactBucketProps = Pick<OperatorSettings, "artifactDays" | "logDa
 
 /**
  * Artifacts, job records, the published catalog and what the debounce remembers. Nobody reaches them but the functions
- * and whoever holds a link that one of them signed; files go away by themselves, and deleting the stack deletes nobody's
- * files unless that was chosen.
+ * and whoever holds a link that one of them signed; files go away by themselves, and deleting the stack deletes
+ * nobody's files unless that was chosen.
  */
 export class ArtifactBucket extends Construct {
   readonly bucket: Bucket;
@@ -127,8 +127,8 @@ function encryptBy(encryptionKey: IKey | undefined): BucketProps {
 }
 
 /**
- * S3 may write to the log bucket in the name of this one bucket. By a policy: the CDK's own way is an access control list
- * unless the app has a feature flag, and here such lists are off.
+ * S3 may write to the log bucket in the name of this one bucket. By a policy: the CDK's own way is an access control
+ * list unless the app has a feature flag, and here such lists are off.
  */
 function logAccess(bucket: Bucket, accessLogs: Bucket): void {
   cfnBucketOf(bucket).loggingConfiguration = { destinationBucketName: accessLogs.bucketName };

@@ -39,8 +39,9 @@ export type JobApiProps = {
 const STAGE = "$default";
 
 /**
- * Where anybody may call, in requests a second: enough for a trial and its console, and a bound to what strangers can make
- * it cost. What is more is answered with 429 by API Gateway, which aims at these numbers and does not promise them.
+ * Where anybody may call, in requests a second: enough for a trial and its console, and a bound to what strangers can
+ * make it cost. What is more is answered with 429 by API Gateway, which aims at these numbers and does not promise
+ * them.
  */
 const OPEN_THROTTLE: ThrottleSettings = { rateLimit: 20, burstLimit: 40 };
 

@@ -7,7 +7,9 @@ import type { Construct } from "constructs";
 export type LogGroupChoices = {
   /** One of the numbers of days that CloudWatch keeps logs for. */
   readonly days: number;
-  /** Used where its policy can be written here, so that of a key made elsewhere CloudWatch's own key is used instead. */
+  /**
+   * Used where its policy can be written here, so that of a key made elsewhere CloudWatch's own key is used instead.
+   */
   readonly encryptionKey: IKey | undefined;
 };
 
@@ -21,8 +23,9 @@ export function addLogGroup(scope: Construct, id: string, { days, encryptionKey 
 }
 
 /**
- * Adds to the key's policy, and says whether that was possible. CloudWatch Logs asks that policy, not a role. A log group
- * whose key does not let it in cannot be made at all, and to a key that is only known by its ARN nothing can be added.
+ * Adds to the key's policy, and says whether that was possible. CloudWatch Logs asks that policy, not a role. A log
+ * group whose key does not let it in cannot be made at all, and to a key that is only known by its ARN nothing can be
+ * added.
  */
 function tryToLetLogsUse(key: IKey): boolean {
   const statement = new PolicyStatement({

@@ -79,8 +79,8 @@ const LIST_AGE: LogMetric = {
 };
 
 /**
- * Answers of API Gateway that are none of the function's own, counted in the access log: there `function_status` is what
- * the code of the function answered with. Nothing is counted while all is well, and nothing has to be paid.
+ * Answers of API Gateway that are none of the function's own, counted in the access log: there `function_status` is
+ * what the code of the function answered with. Nothing is counted while all is well, and nothing has to be paid.
  */
 export const API_FAILED: LogMetric = {
   ...countLines("ApiFailed", { status: "5*" }),

@@ -8,11 +8,15 @@ import { NOTIFY_SECONDS, RECONCILE_SECONDS, REFRESH_SECONDS } from "../timeouts.
 import { ServiceFunction, type ServiceParts, SMALL_MIB, WHOLE_PROCESSOR_MIB } from "./service-function.ts";
 import { feed, toConsumeStatement, toSendStatement } from "./service-queue.ts";
 
-/** The least that Lambda takes. All notifications of a server meet in one record, so more at once would only contend. */
+/**
+ * The least that Lambda takes. All notifications of a server meet in one record, so more at once would only contend.
+ */
 const NOTIFY_CONCURRENCY = 2;
 /** More in a batch make fewer sends and notes; a notification does not wait for others to fill it. */
 const NOTIFICATIONS_AT_ONCE = 10;
-/** One message a batch: a server that answers slowly holds up its own group, and up to so many slow ones nobody else. */
+/**
+ * One message a batch: a server that answers slowly holds up its own group, and up to so many slow ones nobody else.
+ */
 const REFRESH_CONCURRENCY = 10;
 
 /** The functions that turn notifications into refreshes, and the clock that asks for those that nobody announced. */

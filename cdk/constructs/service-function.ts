@@ -35,7 +35,9 @@ export type ServiceParts = {
   readonly namespace: string;
 };
 
-/** From here on a function has one whole processor; reading code, checking skills and drawing pages take nothing else. */
+/**
+ * From here on a function has one whole processor; reading code, checking skills and drawing pages take nothing else.
+ */
 export const WHOLE_PROCESSOR_MIB = 1769;
 /** For functions that wait for AWS most of the time. */
 export const SMALL_MIB = 512;
@@ -48,7 +50,9 @@ export type ServiceFunctionProps = Pick<FunctionOptions, "retryAttempts" | "rese
   readonly timeoutSeconds: number;
   /** Beside the name of the bucket, which every function has. */
   readonly environment: Readonly<Record<string, string>>;
-  /** All that it may do beside what its name lets it do to the store and the secrets of servers, its log and its traces. */
+  /**
+   * All that it may do beside what its name lets it do to the store and the secrets of servers, its log and its traces.
+   */
   readonly statements: readonly PolicyStatement[];
 };
 

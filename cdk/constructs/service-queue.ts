@@ -25,7 +25,9 @@ export type ServiceQueueProps = Pick<
 /** Of throttled receives some count as attempts, so fewer would lose what was never tried. */
 const MAX_RECEIVES = 5;
 const RETENTION_DAYS = 4;
-/** The longest there is, and longer than a queue's own: a standard queue's dead letter keeps the age that it came with. */
+/**
+ * The longest there is, and longer than a queue's own: a standard queue's dead letter keeps the age that it came with.
+ */
 export const DEAD_LETTER_DAYS = 14;
 
 /** A queue with its dead letters beside it, both encrypted and closed to what does not come over TLS. */

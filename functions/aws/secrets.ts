@@ -3,8 +3,8 @@ import { nameOfSecret, type SecretReference } from "../contract/mcp-server.ts";
 import type { Clock, ReadSecret } from "../contract/ports.ts";
 
 /**
- * Secrets that `mcp.json` names, from AWS. Their values are kept in memory for a while and written nowhere: neither into
- * a message nor into a cause, because what the SDK says of an answer that it cannot read quotes the answer.
+ * Secrets that `mcp.json` names, from AWS. Their values are kept in memory for a while and written nowhere: neither
+ * into a message nor into a cause, because what the SDK says of an answer that it cannot read quotes the answer.
  */
 
 /** The text that is stored under a name; undefined when what is there is no text. Rejects with the SDK's error. */

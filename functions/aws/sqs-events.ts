@@ -12,7 +12,9 @@ import { quoted } from "../contract/printable.ts";
 
 export type QueueHandlerOptions = {
   readonly log: Log;
-  /** A rejection fails the whole batch. Of an ordered queue, one after another, and no group after its first failure. */
+  /**
+   * A rejection fails the whole batch. Of an ordered queue, one after another, and no group after its first failure.
+   */
   readonly process: (messages: readonly ReceivedMessage[]) => Promise<FailedMessages>;
 };
 
@@ -71,7 +73,9 @@ const NamedRecord = z.object({
   attributes: z.object({ MessageGroupId: z.string().optional().catch(undefined) }).catch({}),
 });
 
-/** None for a record without an id: nothing could be said of it in the answer, and the others must not suffer for it. */
+/**
+ * None for a record without an id: nothing could be said of it in the answer, and the others must not suffer for it.
+ */
 function toEntry(record: unknown, log: Log): readonly Entry[] {
   const named = NamedRecord.safeParse(record);
   if (!named.success) {

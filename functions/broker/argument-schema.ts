@@ -29,7 +29,8 @@ export function createArgumentChecker(): ArgumentChecker {
       const errors = check(given);
       return errors.length === 0 ? succeed(null) : misfit(spec, toSchemaViolations(errors));
     } catch (error) {
-      // A schema that refers to itself without going deeper into the arguments, or twice to what refers twice, never ends.
+      // A schema that refers to itself without going deeper into the arguments, or twice to what refers twice, never
+      // ends.
       return unusable(spec, error);
     }
   };

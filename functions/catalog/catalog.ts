@@ -102,8 +102,8 @@ export function refusedRepositories({ repositories }: Pick<Catalog, "repositorie
 }
 
 /**
- * The skill of that name. Throws `SKILL_NOT_FOUND`, or `REPOSITORY_REFUSED` when its repository is left out: that is not
- * the caller's mistake.
+ * The skill of that name. Throws `SKILL_NOT_FOUND`, or `REPOSITORY_REFUSED` when its repository is left out: that is
+ * not the caller's mistake.
  */
 export function findSkill(name: string, catalog: Catalog): Skill {
   const repository = name.split("/")[0] ?? "";
@@ -130,7 +130,10 @@ function logRefusal(log: Log, { name, reasons }: Extract<RepositoryStatus, { sta
   });
 }
 
-/** `degraded` as soon as one repository is refused or one server's list is not fresh: what was approved is not all there. */
+/**
+ * `degraded` as soon as one repository is refused or one server's list is not fresh: what was approved is not all
+ * there.
+ */
 export function toHealthReport({ repositories, servers, record, generation }: Catalog, now: number): HealthReport {
   const refused = repositories.some(({ status }) => status === "refused");
   const lending = [...servers.values()];

@@ -104,7 +104,9 @@ function toSpec(origin: string, { ref, definition }: LentTool): ToolSpec {
   return { ref, id, version: digitsOf(ref), kind: "tool", description, inputSchema, outputSchema, origin, digest };
 }
 
-/** Installed tools by their exact ref; tools of servers by `server/tool`, with or without the digits of a definition. */
+/**
+ * Installed tools by their exact ref; tools of servers by `server/tool`, with or without the digits of a definition.
+ */
 export function createLookup(
   installed: ReadonlyMap<ToolRef, RegisteredTool>,
   servers: ReadonlyMap<string, LendingServer>,

@@ -59,9 +59,9 @@ export type CatalogReaderOptions = {
 type Held = { readonly catalog: Catalog; readonly etag: string | undefined; readonly until: number };
 
 /**
- * Asks the store each time, so that what was published is in force at once everywhere, and reads the object only when it
- * is another one. When the store does not answer, the catalog that is held stays in force: approvals are by digest, so
- * an old one allows nothing that is not approved.
+ * Asks the store each time, so that what was published is in force at once everywhere, and reads the object only when
+ * it is another one. When the store does not answer, the catalog that is held stays in force: approvals are by digest,
+ * so an old one allows nothing that is not approved.
  */
 export function createCatalogReader(options: CatalogReaderOptions): CatalogReader {
   const { log } = options;

@@ -151,7 +151,9 @@ export class SkillGraph {
     }
   }
 
-  /** Every skill on the stack from `first` on is on the cycle; each is sent to the next one, the last back to the first. */
+  /**
+   * Every skill on the stack from `first` on is on the cycle; each is sent to the next one, the last back to the first.
+   */
   #breakCycle(stack: readonly number[], first: number): void {
     const start = stack.lastIndexOf(first);
     for (let place = start; place < stack.length; place += 1) {

@@ -110,7 +110,10 @@ const DEFINITIONS: Readonly<Record<ModelFormat, (spec: ToolSpec, name: string) =
 /** The shortest limit among the providers: 64 of A-Z a-z 0-9 _ - . */
 const MAX_MODEL_NAME = 64;
 
-/** Names a model may use: `create_pdf@1` becomes `create_pdf_v1`; what would be equal or too long ends in a hash of the ref. */
+/**
+ * Names a model may use: `create_pdf@1` becomes `create_pdf_v1`; what would be equal or too long ends in a hash of the
+ * ref.
+ */
 function toModelNames(specs: readonly ToolSpec[]): ReadonlyMap<string, string> {
   const plain = specs.map(({ ref }) => ({ ref, name: ref.replace("@", "_v").replace(/[^A-Za-z0-9_-]/g, "_") }));
   const count = new Map<string, number>();

@@ -9,7 +9,9 @@ export type Remedy = "caller" | "operator" | "us";
 
 type FaultRow = { readonly remedy: Remedy; readonly status: HttpErrorStatus };
 
-/** The statuses of faults with their phrases (RFC 9110), which a problem document of type `about:blank` is titled by. */
+/**
+ * The statuses of faults with their phrases (RFC 9110), which a problem document of type `about:blank` is titled by.
+ */
 export const HTTP_ERROR_PHRASES = {
   400: "Bad Request",
   403: "Forbidden",
@@ -81,8 +83,8 @@ export type FaultOptions = {
 };
 
 /**
- * The one error of the product. Returned inside an {@link Outcome} when it is a refusal, thrown when it is a bad deploy.
- * The message says what was wanted, what was got and what to do; it never holds a secret or an absolute path.
+ * The one error of the product. Returned inside an {@link Outcome} when it is a refusal, thrown when it is a bad
+ * deploy. The message says what was wanted, what was got and what to do; it never holds a secret or an absolute path.
  */
 export class Fault extends Error {
   override readonly name: string = "Fault";

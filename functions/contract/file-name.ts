@@ -13,7 +13,10 @@ const MAX_FILE_NAME_BYTES = 240;
 
 /** Windows refuses these as the part before the first dot, whatever follows; superscript digits count as digits. */
 const RESERVED = /^(?:con|prn|aux|nul|conin\$|conout\$|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3])$/i;
-/** All but letters, marks and digits of any script and `._ -`; variation selectors and fillers are marks or letters that show nothing. */
+/**
+ * All but letters, marks and digits of any script and `._ -`; variation selectors and fillers are marks or letters that
+ * show nothing.
+ */
 const UNWANTED = /[^\p{L}\p{M}\p{N}._ -]|\p{Default_Ignorable_Code_Point}/gu;
 const EXTENSIONS = [...ARTIFACT_EXTENSIONS.values()].join("|");
 const KNOWN_EXTENSION = new RegExp(`\\.(?:${EXTENSIONS})$`, "i");
@@ -53,7 +56,10 @@ function withoutExtension(stem: string): string {
   return rest;
 }
 
-/** No hidden file, no option-like name, no mark without its letter, no trailing dot or dash (Windows drops a trailing dot). */
+/**
+ * No hidden file, no option-like name, no mark without its letter, no trailing dot or dash (Windows drops a trailing
+ * dot).
+ */
 function trimEnds(text: string): string {
   return text.replace(/^[.\- \p{M}]+/u, "").replace(/[.\- ]+$/, "");
 }

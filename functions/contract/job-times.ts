@@ -21,8 +21,8 @@ const HTTP_FUNCTION_MS = 30_000;
 const SYNC_MARGIN_MS = 10_000;
 
 /**
- * How long a synchronous job holds its `Idempotency-Key`, in ms: longer than the function and the job can take, so that a
- * key that is free again has nobody working under it. Whoever finds its lease over stops by itself.
+ * How long a synchronous job holds its `Idempotency-Key`, in ms: longer than the function and the job can take, so that
+ * a key that is free again has nobody working under it. Whoever finds its lease over stops by itself.
  */
 export function toSyncLeaseMs(jobTimeoutMs: number): number {
   return Math.max(HTTP_FUNCTION_MS, jobTimeoutMs + SYNC_MARGIN_MS);

@@ -148,7 +148,9 @@ export const JobRecord = z.object({
   error: ErrorSchema.optional(),
   /** Times that a worker took the job. */
   attempts: z.int().optional(),
-  /** Who took the job last, by the message that told of it and how often that was handed out; and until when at most. */
+  /**
+   * Who took the job last, by the message that told of it and how often that was handed out; and until when at most.
+   */
   lease: z.object({ message_id: z.string(), receive_count: z.int(), until: Timestamp }).optional(),
   /** A tool of a server may have been called for it. */
   called_servers: z.boolean().optional(),

@@ -75,7 +75,10 @@ function isInexactInteger(literal: string): boolean {
   return String(value) !== literal && BigInt(literal) !== BigInt(value);
 }
 
-/** Index after the closing quote. By `indexOf`: one regular expression for a text of 4 million escapes overflows its stack. */
+/**
+ * Index after the closing quote. By `indexOf`: one regular expression for a text of 4 million escapes overflows its
+ * stack.
+ */
 function endOfString(source: string, start: number): number {
   let quote = source.indexOf('"', start + 1);
   while (quote !== -1 && isEscaped(source, quote)) quote = source.indexOf('"', quote + 1);

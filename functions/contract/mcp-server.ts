@@ -4,7 +4,10 @@ import { digestOfJson } from "./json.ts";
 import { BUILTIN_ORIGIN, LOCAL_BUNDLE } from "./tool.ts";
 import { toPointer, toViolations } from "./violations.ts";
 
-/** Which MCP servers lend tools, from `mcp.json` in the usual `mcpServers` shape; secrets are named in it, never written. */
+/**
+ * Which MCP servers lend tools, from `mcp.json` in the usual `mcpServers` shape; secrets are named in it, never
+ * written.
+ */
 
 /** No `/`: the name is the left half of a ref. Begins with a letter or digit, since it also becomes part of keys. */
 export const ServerName = z
@@ -134,7 +137,9 @@ function toConfig(name: string, entry: z.infer<typeof StdioEntry> | z.infer<type
   return { name, transport: "stdio", command, args, env: new Map(Object.entries(env)), cwd };
 }
 
-/** What no server may be called: it would pass for what is written in the source or read from the operator's own files. */
+/**
+ * What no server may be called: it would pass for what is written in the source or read from the operator's own files.
+ */
 export function reservedServerNames(repositories: readonly string[]): readonly string[] {
   return [...new Set([BUILTIN_ORIGIN, LOCAL_BUNDLE, ...repositories])];
 }

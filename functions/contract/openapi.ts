@@ -129,7 +129,9 @@ function toPathParameters(path: string): readonly unknown[] {
   return names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } }));
 }
 
-/** What a parameter means after parsing (`limit` is a number), since the description is read by people and generators. */
+/**
+ * What a parameter means after parsing (`limit` is a number), since the description is read by people and generators.
+ */
 function toQueryParameters(query: z.ZodObject | undefined): readonly unknown[] {
   return Object.entries(query?.shape ?? {}).map(([name, schema]) => {
     const { description, ...plain } = plainSchema(schema, "output");
@@ -165,7 +167,9 @@ function plainSchema(schema: z.core.$ZodType, io: "input" | "output"): Json {
   return plain;
 }
 
-/** Takes out what says nothing: the bounds of every safe integer, keys that are strings, dates spelt out as a pattern. */
+/**
+ * Takes out what says nothing: the bounds of every safe integer, keys that are strings, dates spelt out as a pattern.
+ */
 function override({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (SAFE_INTEGERS.has(jsonSchema.minimum)) delete jsonSchema.minimum;
   if (SAFE_INTEGERS.has(jsonSchema.maximum)) delete jsonSchema.maximum;

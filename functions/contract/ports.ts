@@ -115,9 +115,9 @@ export type ToolSource = {
 
 export type ToolSession = {
   /**
-   * Never sent twice. `TOOL_DEFINITION_CHANGED` when the server offers another definition at this moment, `TOOL_UNKNOWN`
-   * when it offers none, `TOOL_FAILED` when the tool itself says that it failed, `OUTPUT_TOO_LARGE` for an answer of more
-   * than `maxBytes`, `CALL_TIMEOUT` past the deadline (epoch ms), else `SERVER_UNAVAILABLE`.
+   * Never sent twice. `TOOL_DEFINITION_CHANGED` when the server offers another definition at this moment,
+   * `TOOL_UNKNOWN` when it offers none, `TOOL_FAILED` when the tool itself says that it failed, `OUTPUT_TOO_LARGE` for
+   * an answer of more than `maxBytes`, `CALL_TIMEOUT` past the deadline (epoch ms), else `SERVER_UNAVAILABLE`.
    */
   call(
     call: RemoteCall,
@@ -128,8 +128,8 @@ export type ToolSession = {
 };
 
 /**
- * The value of a secret; `SERVER_UNAVAILABLE`, naming the reference and never a value, when it cannot be had. `fresh`: as
- * it is stored at this moment, whatever is remembered of it; for a value that was refused.
+ * The value of a secret; `SERVER_UNAVAILABLE`, naming the reference and never a value, when it cannot be had. `fresh`:
+ * as it is stored at this moment, whatever is remembered of it; for a value that was refused.
  */
 export type ReadSecret = (
   reference: SecretReference,

@@ -13,12 +13,15 @@ export const REQUESTED_PUBLISHING_MS = 4_000;
 /** Servers that one refresh asks at the same time. */
 export const LISTED_AT_ONCE = 8;
 
-/** Half a second, or the window where that is less: time for a notification to be sent on before its bucket is looked at. */
+/**
+ * Half a second, or the window where that is less: time for a notification to be sent on before its bucket is looked
+ * at.
+ */
 const MAX_SLACK_SECONDS = 0.5;
 
 /**
- * How long the refresh queue holds a message back, in seconds. Never less than the window: a message that came before its
- * bucket's end would leave the events after it without a refresh.
+ * How long the refresh queue holds a message back, in seconds. Never less than the window: a message that came before
+ * its bucket's end would leave the events after it without a refresh.
  */
 export function delayOf(debounceSeconds: number): number {
   return debounceSeconds + Math.min(debounceSeconds, MAX_SLACK_SECONDS);

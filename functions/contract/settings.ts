@@ -32,8 +32,8 @@ const Audience = z
   .regex(/^\S(?:.*\S)?$/, "a text that neither is blank nor begins or ends with a blank expected");
 
 /**
- * Callers bring a token of this issuer; each group of routes wants a scope of its own. All of it fits into the environment
- * of a function, which has 4 KiB.
+ * Callers bring a token of this issuer; each group of routes wants a scope of its own. All of it fits into the
+ * environment of a function, which has 4 KiB.
  */
 export const JwtAuth = z.strictObject({
   issuer: Issuer,
@@ -112,7 +112,9 @@ export const OperatorSettings = z.strictObject({
   maxListAgeSeconds: z.int().min(300).max(2_592_000).default(86_400),
   /** Asynchronous jobs that are worked on at the same time. */
   asyncJobsAtOnce: z.int().min(2).max(1000).default(10),
-  /** Requests that are answered at the same time, kept free for them in the account; left out, as the account allows. */
+  /**
+   * Requests that are answered at the same time, kept free for them in the account; left out, as the account allows.
+   */
   httpConcurrency: z.int().min(1).max(10_000).optional(),
   logDays: z
     .int()

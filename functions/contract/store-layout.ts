@@ -1,4 +1,6 @@
-/** Where things are in the object store, and for how long: one place for the code, the bucket and one machine's store. */
+/**
+ * Where things are in the object store, and for how long: one place for the code, the bucket and one machine's store.
+ */
 
 /** Begins the key of every file that a job made. */
 export const ARTIFACTS_PREFIX = "artifacts/";
@@ -15,9 +17,15 @@ export const DEBOUNCE_PREFIX = "debounce/";
 
 /** Days that a record outlives its files, so that a report can still say what they were. */
 const RECORD_DAYS = 30;
-/** Days after its last notification that a server's debounce record goes; a lost one causes one refresh more, never one less. */
+/**
+ * Days after its last notification that a server's debounce record goes; a lost one causes one refresh more, never one
+ * less.
+ */
 const DEBOUNCE_DAYS = 7;
-/** Longer than a job can wait in its queue and among the dead letters after that, also when its message is sent once more. */
+/**
+ * Longer than a job can wait in its queue and among the dead letters after that, also when its message is sent once
+ * more.
+ */
 const REQUEST_DAYS = 30;
 /** Days in which a repeated `Idempotency-Key` gets the first answer. */
 export const IDEMPOTENCY_DAYS = 7;

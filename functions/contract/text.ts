@@ -78,7 +78,10 @@ export function toMultiLine(text: string): string {
   return first === -1 ? "" : lines.slice(first, lines.findLastIndex((line) => line !== "") + 1).join("\n");
 }
 
-/** Unicode's characters that show nothing (joiners, variation selectors, fillers), white space, and the empty Braille cell. */
+/**
+ * Unicode's characters that show nothing (joiners, variation selectors, fillers), white space, and the empty Braille
+ * cell.
+ */
 const UNSEEN = /^[\s\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
 /** True when nothing in the text would be seen. */

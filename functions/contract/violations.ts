@@ -1,7 +1,9 @@
 import type * as z from "zod";
 import type { Violation } from "./fault.ts";
 
-/** zod's issues as {@link Violation}s; each unknown key is its own violation, sorted, so that a caller sees them all. */
+/**
+ * zod's issues as {@link Violation}s; each unknown key is its own violation, sorted, so that a caller sees them all.
+ */
 export function toViolations(error: Pick<z.ZodError, "issues">): readonly Violation[] {
   return error.issues.flatMap((issue) => {
     if (issue.code === "invalid_union") return ofMeantOption(issue);
@@ -12,7 +14,10 @@ export function toViolations(error: Pick<z.ZodError, "issues">): readonly Violat
   });
 }
 
-/** zod says of a union only that nothing fitted; the option that was meant is the one that fits at its root, else the first. */
+/**
+ * zod says of a union only that nothing fitted; the option that was meant is the one that fits at its root, else the
+ * first.
+ */
 function ofMeantOption({ path, errors, message }: z.core.$ZodIssueInvalidUnion): readonly Violation[] {
   const fits = (issues: readonly z.core.$ZodIssue[]) =>
     issues.every((issue) => issue.path.length > 0 || issue.code === "unrecognized_keys");

@@ -11,7 +11,10 @@ export type PointInTime =
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const DATE_TIME = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2}))?(Z|[+-]\d{2}:\d{2})?$/;
 
-/** Undefined when the text is no date (`2026-12-01`) and no date with time (`2026-12-01T09:30`, seconds and offset optional). */
+/**
+ * Undefined when the text is no date (`2026-12-01`) and no date with time (`2026-12-01T09:30`, seconds and offset
+ * optional).
+ */
 export function parsePoint(text: string, timeZone: string | undefined): PointInTime | undefined {
   const date = DATE.exec(text);
   if (date) return withKind("date", wallClock(date.slice(1, 4)));

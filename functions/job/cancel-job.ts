@@ -8,8 +8,8 @@ import { logJob } from "./keep-job.ts";
 import { jobNotFound } from "./report-job.ts";
 
 /**
- * Ends a job that is queued or running: it is failed from now on, whatever a worker is doing. The worker notices before its
- * next call and when it wants to write the record, and drops what it made. Cancelling twice is cancelling once.
+ * Ends a job that is queued or running: it is failed from now on, whatever a worker is doing. The worker notices before
+ * its next call and when it wants to write the record, and drops what it made. Cancelling twice is cancelling once.
  */
 export async function cancelJob(
   owner: string,

@@ -4,7 +4,9 @@ import type { Clock, ObjectStore } from "../contract/ports.ts";
 import { asOfNow } from "./job-record.ts";
 import { getJob, replaceJob } from "./job-store.ts";
 
-/** Others write the same record at the same moment, each of them once: as many as a caller may remove files at a time. */
+/**
+ * Others write the same record at the same moment, each of them once: as many as a caller may remove files at a time.
+ */
 const MAX_ROUNDS = 200;
 
 export type JobPlace = {
@@ -15,8 +17,8 @@ export type JobPlace = {
 };
 
 /**
- * Reads the job, and writes what `change` makes of its record if nobody wrote in between, else begins anew. `change`
- * is given the record as of now and answers undefined to leave it as it is. Undefined when the owner has no such job, else
+ * Reads the job, and writes what `change` makes of its record if nobody wrote in between, else begins anew. `change` is
+ * given the record as of now and answers undefined to leave it as it is. Undefined when the owner has no such job, else
  * the record that stands, with its etag.
  */
 export async function changeJob(

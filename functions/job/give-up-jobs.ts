@@ -55,7 +55,9 @@ async function giveUp(
   }
 }
 
-/** A message dies only when it could be handed out once more, and so after the worker that had it: that lease is void. */
+/**
+ * A message dies only when it could be handed out once more, and so after the worker that had it: that lease is void.
+ */
 function isHeldByOthers(record: JobRecord, id: string, now: number): boolean {
   return isHeld(record, now) && record.lease?.message_id !== id;
 }

@@ -17,9 +17,9 @@ export type HoldContext = {
 };
 
 /**
- * What a key is held for, and what becomes of the key after it: kept for a job that stands, given back where nothing ran,
- * refused for ever where the answer was too large, let go where it broke off. A key whose job broke off before while it
- * called servers has a failed job from now on, and `act` is not done.
+ * What a key is held for, and what becomes of the key after it: kept for a job that stands, given back where nothing
+ * ran, refused for ever where the answer was too large, let go where it broke off. A key whose job broke off before
+ * while it called servers has a failed job from now on, and `act` is not done.
  */
 export async function underKey(
   held: HeldKey,

@@ -45,7 +45,9 @@ export type HeldKey = {
   readonly job: JobIdentity;
   /** Somebody who had the key before may have called a tool of a server for the job, and did not end. */
   readonly calledServers: boolean;
-  /** To be told before a tool of a server may be called. False when the key was taken over by somebody else meanwhile. */
+  /**
+   * To be told before a tool of a server may be called. False when the key was taken over by somebody else meanwhile.
+   */
   callServers(): Promise<boolean>;
   /** For a job that ran and is refused: others get the same refusal. */
   refuse(fault: Fault): Promise<void>;

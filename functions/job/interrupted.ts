@@ -5,7 +5,10 @@ import type { Limits } from "../contract/limits.ts";
 import type { Clock } from "../contract/ports.ts";
 import { type JobIdentity, toFailedRecord, toQueuedRecord } from "./job-record.ts";
 
-/** What becomes of a job that broke off while it called tools of servers: a second run could do twice what was asked once. */
+/**
+ * What becomes of a job that broke off while it called tools of servers: a second run could do twice what was asked
+ * once.
+ */
 
 export function interrupted(): Fault {
   const message =

@@ -89,8 +89,8 @@ export function isHeld({ lease }: JobRecord, now: number): boolean {
 }
 
 /**
- * The record as everybody sees it: once no message can tell of the job any more and nobody holds it, it has failed, and stays
- * so. Its message was never sent, or was lost with its queue.
+ * The record as everybody sees it: once no message can tell of the job any more and nobody holds it, it has failed, and
+ * stays so. Its message was never sent, or was lost with its queue.
  */
 export function asOfNow(record: JobRecord, now: number): JobRecord {
   if (isEnded(record) || isHeld(record, now)) return record;

@@ -8,13 +8,13 @@ import { ARTIFACTS_PREFIX, JOBS_PREFIX, REQUESTS_PREFIX } from "../contract/stor
 import { isJobId } from "./ids.ts";
 
 /**
- * Jobs and artifacts in the object store. Every key has its owner before its id, so that one caller's key can never name
- * another's object, and holds ids only: a file name with `+`, `%` or `..` in a key breaks links and events.
+ * Jobs and artifacts in the object store. Every key has its owner before its id, so that one caller's key can never
+ * name another's object, and holds ids only: a file name with `+`, `%` or `..` in a key breaks links and events.
  */
 
 /**
- * A synchronous Lambda answers with 6,291,556 bytes at most, and the report is a JSON text inside the JSON of the answer,
- * where a quote or a backslash takes two bytes. What is left is for headers.
+ * A synchronous Lambda answers with 6,291,556 bytes at most, and the report is a JSON text inside the JSON of the
+ * answer, where a quote or a backslash takes two bytes. What is left is for headers.
  */
 export const MAX_ANSWER_BYTES = 6_000_000;
 /** Allowed for the link that a report adds to each file. */

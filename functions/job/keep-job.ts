@@ -42,7 +42,10 @@ function nameArtifacts(job: FinishedJob): readonly MadeArtifact[] {
   });
 }
 
-/** One line a job that ended here, from which the jobs' metrics are counted; one that was given up has a line of its own. */
+/**
+ * One line a job that ended here, from which the jobs' metrics are counted; one that was given up has a line of its
+ * own.
+ */
 export function logJob(record: JobRecord, mode: "sync" | "async", log: Log): void {
   const { job_id, status, artifacts, usage, error } = record;
   log("info", "job", {

@@ -17,7 +17,10 @@ export type Plan = {
 
 export type PlanContext = { readonly catalog: Catalog; readonly limits: Limits };
 
-/** What is to be run, or why the job is refused: limits raised, too many calls, an id twice, a ref that may not be called. */
+/**
+ * What is to be run, or why the job is refused: limits raised, too many calls, an id twice, a ref that may not be
+ * called.
+ */
 export function planJob(request: JobRequest, { catalog, limits: operator }: PlanContext): Outcome<Plan> {
   const limits = narrowLimits(operator, request.limits ?? {});
   if (!limits.ok) return limits;

@@ -12,9 +12,9 @@ import { type PlanContext, planJob } from "./plan-job.ts";
 
 /**
  * Takes a job in to be run later: admitted whole, as one that is run at once is. The request is stored first, then the
- * record, then the message, so that a worker never finds less than it needs. Should this die before the message is sent, its
- * caller got no answer. Another asynchronous request with the same key sends the message; without one the record is shown as
- * failed once no message of it can be left.
+ * record, then the message, so that a worker never finds less than it needs. Should this die before the message is
+ * sent, its caller got no answer. Another asynchronous request with the same key sends the message; without one the
+ * record is shown as failed once no message of it can be left.
  */
 
 export type QueueContext = ClaimContext &
@@ -24,8 +24,8 @@ export type QueueContext = ClaimContext &
   };
 
 /**
- * The queued job; with a key that was used before, that job as it is now. Refused is what is refused before a job that is run
- * at once would begin; bad arguments are told by the report.
+ * The queued job; with a key that was used before, that job as it is now. Refused is what is refused before a job that
+ * is run at once would begin; bad arguments are told by the report.
  */
 export async function queueJob(submission: JobSubmission, context: QueueContext): Promise<Outcome<JobRecord>> {
   const { owner, request, idempotencyKey: key } = submission;

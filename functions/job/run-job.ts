@@ -13,9 +13,9 @@ import { callsServers, type Plan, planJob } from "./plan-job.ts";
 import { type RunContext, runCalls } from "./run-calls.ts";
 
 /**
- * Runs a job while its caller waits: admits it whole, runs its calls, stores what they made, then the record. The record
- * is written last, so a crash in the middle leaves files that nothing refers to and that expire, never a record of files
- * that are not there.
+ * Runs a job while its caller waits: admits it whole, runs its calls, stores what they made, then the record. The
+ * record is written last, so a crash in the middle leaves files that nothing refers to and that expire, never a record
+ * of files that are not there.
  */
 
 export type JobContext = RunContext & {
@@ -30,9 +30,9 @@ export type JobContext = RunContext & {
 const INPUT_FAULTS: ReadonlySet<FaultCode> = new Set(["TOOL_INPUT_INVALID", "PAYLOAD_TOO_LARGE"]);
 
 /**
- * The record of the job that ran, now or before under the same key. A fault when it was refused before anything ran (a ref
- * unknown, not approved or not allowed; limits raised; call ids twice; too many calls), when every single call's input was
- * refused, or when the key is another job's or its job has not ended.
+ * The record of the job that ran, now or before under the same key. A fault when it was refused before anything ran (a
+ * ref unknown, not approved or not allowed; limits raised; call ids twice; too many calls), when every single call's
+ * input was refused, or when the key is another job's or its job has not ended.
  */
 export async function runJob(submission: JobSubmission, context: JobContext): Promise<Outcome<JobRecord>> {
   const { owner, request, idempotencyKey: key } = submission;
@@ -83,8 +83,9 @@ async function runHeld({ request }: KeyedSubmission, held: HeldKey, context: Job
 }
 
 /**
- * The files are stored, the record is not. Throws `REQUEST_TIMEOUT` once the lease is over, the job's key may be somebody
- * else's and its caller was told so: a function that answered in time is frozen, and goes on with the next request.
+ * The files are stored, the record is not. Throws `REQUEST_TIMEOUT` once the lease is over, the job's key may be
+ * somebody else's and its caller was told so: a function that answered in time is frozen, and goes on with the next
+ * request.
  */
 async function run(job: JobIdentity, plan: Plan, context: JobContext): Promise<Outcome<JobRecord>> {
   const { catalog, clock, store, leaseMs } = context;

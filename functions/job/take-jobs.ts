@@ -13,9 +13,9 @@ import { readJobMessage } from "./read-job-message.ts";
 import { type RunContext, runCalls } from "./run-calls.ts";
 
 /**
- * From the jobs queue to a job that has ended. A message may come twice, and its worker may die at any point: the record
- * says by a lease whether somebody is at work, and by which message. A job that was left half done is run again under the
- * same id and time, so that it makes the same files; once a tool of a server may have been called, it is not.
+ * From the jobs queue to a job that has ended. A message may come twice, and its worker may die at any point: the
+ * record says by a lease whether somebody is at work, and by which message. A job that was left half done is run again
+ * under the same id and time, so that it makes the same files; once a tool of a server may have been called, it is not.
  */
 
 export type WorkContext = RunContext & {
@@ -25,8 +25,8 @@ export type WorkContext = RunContext & {
   /** How long nobody else works on a job that was taken, ms; longer than a worker can live. */
   readonly leaseMs: number;
   /**
-   * The queue hands a message out again only when whoever had it is dead, so that its lease need not be waited for. SQS now and
-   * then hands one message to two at once.
+   * The queue hands a message out again only when whoever had it is dead, so that its lease need not be waited for. SQS
+   * now and then hands one message to two at once.
    */
   readonly redeliveryIsDeath: boolean;
 };
@@ -132,7 +132,10 @@ async function work(begun: Taken, context: WorkContext): Promise<Outcome<null>> 
   return keep(taken, made.value, context);
 }
 
-/** Written before the first call, so that nobody makes it a second time. Undefined when the job is somebody else's by now. */
+/**
+ * Written before the first call, so that nobody makes it a second time. Undefined when the job is somebody else's by
+ * now.
+ */
 async function markCalled({ record, etag }: Taken, store: ObjectStore): Promise<Taken | undefined> {
   const called = { ...record, called_servers: true };
   const marked = await replaceJob(store, called, etag);
@@ -159,8 +162,8 @@ async function end(record: JobRecord, { store, log }: WorkContext): Promise<Outc
 }
 
 /**
- * Somebody else wrote the record: the job was cancelled, or another worker has it. Files of a cancelled job go; those of
- * another worker have the same keys and are its own.
+ * Somebody else wrote the record: the job was cancelled, or another worker has it. Files of a cancelled job go; those
+ * of another worker have the same keys and are its own.
  */
 async function drop({ record }: Taken, { store, log }: WorkContext, made?: MadeJob): Promise<Outcome<null>> {
   const { owner, job_id: jobId } = record;

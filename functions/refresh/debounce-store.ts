@@ -7,7 +7,9 @@ import type { DebounceRecord } from "./debounce.ts";
 /** One small record a server, changed by compare-and-swap. */
 
 const MAX_BYTES = 1024;
-/** Several functions note buckets of one server at the same time; each attempt that loses means that another one won. */
+/**
+ * Several functions note buckets of one server at the same time; each attempt that loses means that another one won.
+ */
 const MAX_ATTEMPTS = 50;
 
 const Stored = z.object({ newest: z.int().min(0), pendingSince: z.number().min(0) });

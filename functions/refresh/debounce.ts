@@ -1,12 +1,13 @@
 /**
  * When a server's list is fetched after its notifications. A function that is frozen between two events cannot hold a
- * timer, so the wait is a delayed message: notifications fall into buckets of one window, each bucket sends one message,
- * and whoever takes that message decides here.
+ * timer, so the wait is a delayed message: notifications fall into buckets of one window, each bucket sends one
+ * message, and whoever takes that message decides here.
  *
- * All times are the queue's own, in epoch ms, whatever the clocks of those who send and take. Nothing is lost: a bucket's
- * message is seen no sooner than a window after its first notification, so a fetch that follows it sees what all of them
- * told of; a newer bucket is noted only once its message is kept; and one that is overdue excuses nobody. A record that is
- * lost or stale causes one fetch more, never one less. Nothing starves: past the longest wait the next message fetches.
+ * All times are the queue's own, in epoch ms, whatever the clocks of those who send and take. Nothing is lost: a
+ * bucket's message is seen no sooner than a window after its first notification, so a fetch that follows it sees what
+ * all of them told of; a newer bucket is noted only once its message is kept; and one that is overdue excuses nobody. A
+ * record that is lost or stale causes one fetch more, never one less. Nothing starves: past the longest wait the next
+ * message fetches.
  */
 
 export type BucketRules = {

@@ -60,7 +60,9 @@ export async function reconcile({
   return due.map(({ name }) => name);
 }
 
-/** Seconds, for the metric that says how stale a server is; one without a list is as stale as one whose list is too old. */
+/**
+ * Seconds, for the metric that says how stale a server is; one without a list is as stale as one whose list is too old.
+ */
 function toListAge(
   entry: ServerRecord | undefined,
   { now, maxListAgeMs }: { readonly now: number; readonly maxListAgeMs: number },

@@ -34,8 +34,8 @@ const MAX_ROUNDS = 100;
  * until the time was over.
  *
  * A list is published only over the very entry that was there before it was fetched. So the lists of one server are
- * published in the order of their fetching, whatever the clocks say: an older run never overwrites a newer one. `known` is
- * for who has just read what is published.
+ * published in the order of their fetching, whatever the clocks say: an older run never overwrites a newer one. `known`
+ * is for who has just read what is published.
  */
 export async function refreshServers(
   order: RefreshOrder,

@@ -18,7 +18,9 @@ export type NotifyContext = {
 
 type Incoming = { readonly id: string; readonly sentAt: number; readonly notification: Notification };
 
-/** A message that cannot be read fails alone; a server whose record or queue fails does so with its own messages only. */
+/**
+ * A message that cannot be read fails alone; a server whose record or queue fails does so with its own messages only.
+ */
 export async function takeNotifications(
   messages: readonly ReceivedMessage[],
   context: NotifyContext,

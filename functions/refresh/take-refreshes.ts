@@ -16,7 +16,8 @@ type Incoming = { readonly id: string; readonly receivedAt: number; readonly mes
 
 /**
  * The messages of one server together: they were received together, so one fetch answers them all, and a server that
- * hangs costs one time limit and not one for each. Several servers at the same time, so that a slow one holds nobody up.
+ * hangs costs one time limit and not one for each. Several servers at the same time, so that a slow one holds nobody
+ * up.
  */
 export async function takeRefreshes(
   messages: readonly ReceivedMessage[],

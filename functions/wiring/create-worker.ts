@@ -7,7 +7,9 @@ import type { Clock, FailedMessages, Log, ObjectStore, ReceivedMessage, ToolSour
 import { HANDLERS } from "../handlers/table.ts";
 import { takeJobs } from "../job/take-jobs.ts";
 
-/** Asynchronous jobs put together over adapters that the entry point chose: the same in the cloud and on one machine. */
+/**
+ * Asynchronous jobs put together over adapters that the entry point chose: the same in the cloud and on one machine.
+ */
 
 export type WorkerOptions = {
   readonly installed: Installation;

@@ -16,7 +16,9 @@ export type Terminal = {
   printError(text: string): void;
   /** Throws `REQUEST_INVALID` when what comes is not UTF-8. */
   readStdin(): Promise<string>;
-  /** Shows what is going on now, in place of what was shown before; undefined shows nothing. Absent without a terminal. */
+  /**
+   * Shows what is going on now, in place of what was shown before; undefined shows nothing. Absent without a terminal.
+   */
   readonly showProgress?: ((text: string | undefined) => void) | undefined;
 };
 

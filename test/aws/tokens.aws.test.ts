@@ -4,7 +4,9 @@ import type { Cloud } from "./kit/cloud.ts";
 import { projectMaker } from "./kit/project.ts";
 import { behindRoute, expectAllAllowed, jsonOf, postJob, send } from "./kit/service.ts";
 
-/** The stack for callers who bring a token: what the template says of issuer, audience and scopes, and who owns what. */
+/**
+ * The stack for callers who bring a token: what the template says of issuer, audience and scopes, and who owns what.
+ */
 
 const ISSUER = "https://issuer.test/pool";
 const maker = projectMaker();

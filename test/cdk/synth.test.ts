@@ -56,7 +56,10 @@ function start(directory: string, name = "Http", change?: (copy: string) => void
   return startLambda(join(temp, directory), environment(variables));
 }
 
-/** The environment of the template, what is known only while deploying filled in, and what Lambda adds; S3 is the emulator. */
+/**
+ * The environment of the template, what is known only while deploying filled in, and what Lambda adds; S3 is the
+ * emulator.
+ */
 function environment(variables: Readonly<Record<string, unknown>>): Record<string, string> {
   const queue = "https://sqs.eu-central-1.amazonaws.com/123456789012/queue";
   const told = Object.entries(variables).map(([name, value]) => [name, typeof value === "string" ? value : queue]);

@@ -10,8 +10,8 @@ import type {
 } from "../../functions/contract/ports.ts";
 
 /**
- * Servers that live in the test: what they offer is changed by hand, and what they are asked is kept. Held to the port's
- * contract suite.
+ * Servers that live in the test: what they offer is changed by hand, and what they are asked is kept. Held to the
+ * port's contract suite.
  */
 
 export type FakeServer = {

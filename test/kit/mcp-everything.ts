@@ -4,7 +4,9 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import type { MCPServerConfig } from "../../functions/contract/mcp-server.ts";
 
-/** The reference server of the protocol's own project, which shows every feature: a peer that nobody here has written. */
+/**
+ * The reference server of the protocol's own project, which shows every feature: a peer that nobody here has written.
+ */
 
 const PROGRAM = join(import.meta.dirname, "../../node_modules/@modelcontextprotocol/server-everything/dist/index.js");
 

@@ -33,7 +33,9 @@ export type OpenedQueues = {
 
 export type EventQueueSubject = {
   start(): Promise<OpenedQueues>;
-  /** Title of a claim -> why it does not hold here. Such a claim is run and must fail, so that none outlives its reason. */
+  /**
+   * Title of a claim -> why it does not hold here. Such a claim is run and must fail, so that none outlives its reason.
+   */
   readonly exceptions?: Readonly<Record<string, string>>;
   /** Title of a claim -> why it cannot be seen here. Such a claim is left out by name. */
   readonly unseen?: Readonly<Record<string, string>>;
@@ -422,7 +424,9 @@ async function take(consumer: EventConsumer, count: number): Promise<readonly Re
   return taken;
 }
 
-/** Bodies in the order in which they come, each removed before the next is asked for: so many, or all that there are. */
+/**
+ * Bodies in the order in which they come, each removed before the next is asked for: so many, or all that there are.
+ */
 async function drain(consumer: EventConsumer, count?: number): Promise<readonly string[]> {
   const bodies: string[] = [];
   while (count === undefined || bodies.length < count) {

@@ -27,7 +27,9 @@ export type ObjectStoreSubject = {
   download(url: string): Promise<Download>;
   /** True when the download is answered by our own code, which then forbids content sniffing. */
   readonly servedByUs?: boolean;
-  /** Title of a claim -> why it does not hold here. Such a claim is run and must fail, so that none outlives its reason. */
+  /**
+   * Title of a claim -> why it does not hold here. Such a claim is run and must fail, so that none outlives its reason.
+   */
   readonly exceptions?: Readonly<Record<string, string>>;
   /** Title of a claim -> why it holds here or not by chance. Such a claim is left out by name. */
   readonly chancy?: Readonly<Record<string, string>>;

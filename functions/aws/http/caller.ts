@@ -4,14 +4,14 @@ import type { AuthMode, JwtAuth, RouteGroup } from "../../contract/settings.ts";
 import { type HttpEvent, valueAt } from "./request.ts";
 
 /**
- * Who asks, by what API Gateway found out, and whether they may ask this. The gateway refuses first; what it lets through
- * is looked at again, so that a route which lost its authorizer by a mistake opens nothing.
+ * Who asks, by what API Gateway found out, and whether they may ask this. The gateway refuses first; what it lets
+ * through is looked at again, so that a route which lost its authorizer by a mistake opens nothing.
  */
 
 /**
  * The id of the authenticated principal: a digest, so that neither a key nor a record holds an account number or a
- * person's name. `ACCESS_DENIED` when the gateway authenticated nobody, whatever the reason, and for a token without the
- * scope of the route's group.
+ * person's name. `ACCESS_DENIED` when the gateway authenticated nobody, whatever the reason, and for a token without
+ * the scope of the route's group.
  */
 export function callerOf(event: HttpEvent, auth: AuthMode, group: RouteGroup): Outcome<string> {
   if (auth === "none") return succeed(toOwnerId("none"));

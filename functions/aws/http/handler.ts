@@ -8,7 +8,9 @@ import { type HttpEvent, methodOf, pathOf, requestIdOf } from "./request.ts";
 import { type HttpResponse, logLevelOf, toProblem, toResponse } from "./response.ts";
 import { matchRoute } from "./router.ts";
 
-/** One onion for all HTTP routes: request id and log line outside, problem documents inside, the operation at the core. */
+/**
+ * One onion for all HTTP routes: request id and log line outside, problem documents inside, the operation at the core.
+ */
 
 export type HttpHandlerOptions = OperationContext & {
   readonly log: Log;

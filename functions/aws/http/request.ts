@@ -75,7 +75,9 @@ function decodeBase64(body: string): Outcome<string> {
   return text === undefined ? refuse("REQUEST_INVALID", "the body is not valid UTF-8") : succeed(text);
 }
 
-/** Undefined for none. Refused is what a client can hardly have meant, since a key that is passed over runs a job twice. */
+/**
+ * Undefined for none. Refused is what a client can hardly have meant, since a key that is passed over runs a job twice.
+ */
 export function idempotencyKeyOf(event: HttpEvent): Outcome<string | undefined> {
   const key = headerOf(event, "idempotency-key");
   // A comma is how two headers arrive as one.

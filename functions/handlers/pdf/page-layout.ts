@@ -1,7 +1,7 @@
 /**
- * A title and blocks of text as positioned lines on A4 pages. Positions are decided here and nowhere else, so the number
- * of pages is the number of pages made; counting lines a second time for the answer is how the two come to differ.
- * Lengths are in points (1/72 inch), from the lower left corner of the page.
+ * A title and blocks of text as positioned lines on A4 pages. Positions are decided here and nowhere else, so the
+ * number of pages is the number of pages made; counting lines a second time for the answer is how the two come to
+ * differ. Lengths are in points (1/72 inch), from the lower left corner of the page.
  */
 import { FIRST_WIDTH_BYTE, HELVETICA_BOLD_WIDTHS, HELVETICA_WIDTHS } from "./helvetica-widths.ts";
 import { encodeWinAnsi } from "./win-ansi.ts";
@@ -141,7 +141,9 @@ function isVisible(run: Run): boolean {
   return run.text !== "";
 }
 
-/** Fills pages from the top; a page holds what fits above the bottom margin, and never more than 43 lines below a title. */
+/**
+ * Fills pages from the top; a page holds what fits above the bottom margin, and never more than 43 lines below a title.
+ */
 function place(title: readonly Line[], body: readonly Line[]): PlacedLine[][] {
   let page: PlacedLine[] = [];
   const pages = [page];

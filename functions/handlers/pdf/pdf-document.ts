@@ -1,7 +1,7 @@
 /**
  * A PDF 1.4 file of text on A4 pages: same input, same bytes. The only input that reaches a page is a string operand
- * with its three special characters escaped, so nothing typed can become an operator. A PDF library would be the obvious
- * choice; the fastest one measured is more than ten times slower.
+ * with its three special characters escaped, so nothing typed can become an operator. A PDF library would be the
+ * obvious choice; the fastest one measured is more than ten times slower.
  */
 import { deflateSync } from "node:zlib";
 import { layOut, PAGE_HEIGHT, PAGE_WIDTH, type PdfBlock, type PlacedLine, type Run } from "./page-layout.ts";
@@ -18,8 +18,8 @@ export type RenderedPdf = {
 const BEFORE_PAGES = 4;
 
 /**
- * What pdftotext 22.12 does not read as it stands: an indentation goes, a run of blanks becomes one or parts two columns,
- * U+00A0 becomes a space and U+00AD a hyphen, and words of one letter each ("a b c") are glued to one word.
+ * What pdftotext 22.12 does not read as it stands: an indentation goes, a run of blanks becomes one or parts two
+ * columns, U+00A0 becomes a space and U+00AD a hyphen, and words of one letter each ("a b c") are glued to one word.
  */
 const MISREAD = /^ | {2}|[\xa0\xad]|^[^ ](?: [^ ])+$/;
 
@@ -73,8 +73,8 @@ function toShow(run: Run, last: boolean): string {
 }
 
 /**
- * What a reader should extract, in hexadecimal, where it would not get it from the glyphs. Measured with pdftotext 22.12:
- * a hyphen at the end of a line is swallowed together with the break, and a blank after it prevents that.
+ * What a reader should extract, in hexadecimal, where it would not get it from the glyphs. Measured with pdftotext
+ * 22.12: a hyphen at the end of a line is swallowed together with the break, and a blank after it prevents that.
  */
 function toActualText(text: string, last: boolean): string | undefined {
   const hyphenated = last && text.endsWith("-");
@@ -109,7 +109,9 @@ function latin1(text: string): Uint8Array {
   return Buffer.from(text, "latin1");
 }
 
-/** A buffer of its own and not a slice of Node's pool: posted from a worker, a slice would carry the whole pool along. */
+/**
+ * A buffer of its own and not a slice of Node's pool: posted from a worker, a slice would carry the whole pool along.
+ */
 function join(parts: readonly Uint8Array[]): Uint8Array {
   const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let offset = 0;

@@ -71,9 +71,9 @@ function toSubstitute(character: string): string {
 }
 
 /**
- * For each run a "?" per grapheme cluster, so that an emoji of seven code points is one loss and not seven. All runs are
- * segmented at once, with a line feed between them, which ends any cluster: one call a run costs 10 µs, 40 ms in all
- * where 4,000 emoji alternate with spaces. The segmenter is made on demand, as its first making takes 16 ms.
+ * For each run a "?" per grapheme cluster, so that an emoji of seven code points is one loss and not seven. All runs
+ * are segmented at once, with a line feed between them, which ends any cluster: one call a run costs 10 µs, 40 ms in
+ * all where 4,000 emoji alternate with spaces. The segmenter is made on demand, as its first making takes 16 ms.
  */
 function* toQuestionMarks(runs: readonly string[]): Generator<string, undefined> {
   if (runs.length === 0) return;

@@ -22,8 +22,8 @@ export type AdapterLimits = ListenLimits &
   };
 
 /**
- * A stream on which nothing at all comes is ended by `fetch` itself after five minutes, which is how a line that was cut
- * without a word is found out when the server still answers on another.
+ * A stream on which nothing at all comes is ended by `fetch` itself after five minutes, which is how a line that was
+ * cut without a word is found out when the server still answers on another.
  */
 export const DEFAULT_ADAPTER_LIMITS: AdapterLimits = {
   connectMs: 30_000,

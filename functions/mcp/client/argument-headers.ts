@@ -3,9 +3,9 @@ import { quoted } from "../../contract/printable.ts";
 import { toPointer } from "../../contract/violations.ts";
 
 /**
- * Arguments that a definition asks for in headers as well. A client must set aside a tool that asks in a way that is not
- * provided for (MCP 2026-07-28, Streamable HTTP, `x-mcp-header`): whatever stands between would decide by headers that
- * say something else than the arguments.
+ * Arguments that a definition asks for in headers as well. A client must set aside a tool that asks in a way that is
+ * not provided for (MCP 2026-07-28, Streamable HTTP, `x-mcp-header`): whatever stands between would decide by headers
+ * that say something else than the arguments.
  */
 
 const ANNOTATION = "x-mcp-header";

@@ -21,7 +21,9 @@ const Resource = z.object({
   blob: z.string().optional(),
 });
 
-/** MCP 2026-07-28, content of a tool's result. A link to a resource is not followed: it is the server's to choose where. */
+/**
+ * MCP 2026-07-28, content of a tool's result. A link to a resource is not followed: it is the server's to choose where.
+ */
 const Block = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("text"), text: z.string() }),
   z.looseObject({ type: z.literal("resource_link"), uri: z.string() }),
@@ -40,8 +42,8 @@ type Found = {
 };
 
 /**
- * `ARTIFACT_INVALID` when the content of a file is not base64, `OUTPUT_TOO_LARGE` for more than `maxFiles`. The order of
- * the answer is kept in both lists.
+ * `ARTIFACT_INVALID` when the content of a file is not base64, `OUTPUT_TOO_LARGE` for more than `maxFiles`. The order
+ * of the answer is kept in both lists.
  */
 export function liftBlocks(
   content: readonly unknown[],

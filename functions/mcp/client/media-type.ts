@@ -23,7 +23,9 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 
 const MAX_SHOWN_CODE_POINTS = 100;
 
-/** Case and parameters do not count. A type that is not in the table of artifacts is any type: nothing opens it unasked. */
+/**
+ * Case and parameters do not count. A type that is not in the table of artifacts is any type: nothing opens it unasked.
+ */
 export function toFileType(offered: string): FileType {
   const essence = (offered.split(";", 1)[0] ?? "").trim().toLowerCase();
   const mediaType = ALIASES.get(essence) ?? essence;

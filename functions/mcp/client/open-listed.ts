@@ -71,7 +71,9 @@ type Opening = OpenOptions & {
   readonly secrets: ServerSecrets;
 };
 
-/** What was lost and may be had anew: a server may forget a session at any time, and a credential may have been rotated. */
+/**
+ * What was lost and may be had anew: a server may forget a session at any time, and a credential may have been rotated.
+ */
 type Lost = "session" | "credential" | undefined;
 
 type Failed = { readonly ok: false; readonly fault: Fault; readonly lost: Lost };

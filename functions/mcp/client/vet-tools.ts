@@ -8,8 +8,8 @@ import { findHeaderProblem } from "./argument-headers.ts";
 import { findUnkeepable, withMendedText } from "./plain-json.ts";
 
 /**
- * A server's list of tools, each judged by itself: one that is broken is set aside with its reason, and the others stay.
- * The same list gives the same answer in any order.
+ * A server's list of tools, each judged by itself: one that is broken is set aside with its reason, and the others
+ * stay. The same list gives the same answer in any order.
  */
 
 export type DefinitionLimits = {

@@ -10,7 +10,9 @@ import type { Invoked } from "./lambda.ts";
 import { matches } from "./permissions.ts";
 import { toTraceId } from "./runtime-api.ts";
 
-/** What an HTTP API does before and after the function: it finds the route, says who may, shapes the event, and waits. */
+/**
+ * What an HTTP API does before and after the function: it finds the route, says who may, shapes the event, and waits.
+ */
 
 export type GatewayRequest = {
   readonly method?: string;

@@ -1,7 +1,10 @@
 import type { FunctionError } from "./function-error.ts";
 import { type Environment, type FunctionSetup, type Stream, startEnvironment } from "./runtime-api.ts";
 
-/** A function as its callers see it: as many environments as there are invocations at once, each of them kept for the next. */
+/**
+ * A function as its callers see it: as many environments as there are invocations at once, each of them kept for the
+ * next.
+ */
 
 export type Invoked =
   | { readonly ok: true; readonly value: unknown }

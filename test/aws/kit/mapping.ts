@@ -6,8 +6,8 @@ import type { Queue } from "./queues.ts";
 import { toSqsEvent } from "./sqs-event.ts";
 
 /**
- * What an event source mapping does between a queue and a function: receives batches, invokes, deletes what was done and
- * leaves the rest to the queue, which hands it out again when it is no longer hidden.
+ * What an event source mapping does between a queue and a function: receives batches, invokes, deletes what was done
+ * and leaves the rest to the queue, which hands it out again when it is no longer hidden.
  */
 
 /** What is not named here is refused: a property that is passed over would look as if it held. */

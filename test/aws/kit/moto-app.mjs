@@ -8,9 +8,10 @@ import { PACKAGE_ROOT } from "../../../cdk/package-places.ts";
 import { SkillBrokerStack } from "../../../cdk/skillbroker-stack.ts";
 
 /**
- * The stack as moto can deploy it. CloudFormation gives an ordered queue a name that ends in `.fifo`, moto does not; and the
- * rule that asks for the version of the bootstrap stack is a parameter that moto does not look up in an update; and it makes no
- * alarms, so that the dashboard would show what is not there. Nothing else differs from the ready app. `SKILLBROKER_TEST_SERVICE` is the service's props as JSON.
+ * The stack as moto can deploy it. CloudFormation gives an ordered queue a name that ends in `.fifo`, moto does not;
+ * and the rule that asks for the version of the bootstrap stack is a parameter that moto does not look up in an update;
+ * and it makes no alarms, so that the dashboard would show what is not there. Nothing else differs from the ready app.
+ * `SKILLBROKER_TEST_SERVICE` is the service's props as JSON.
  */
 
 const app = new App({ autoSynth: false, context: CURRENTLY_RECOMMENDED_FLAGS });

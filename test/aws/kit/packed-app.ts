@@ -6,11 +6,13 @@ import * as z from "zod";
 import { ROOT } from "../../cdk/kit/run-app.ts";
 
 /**
- * The package as `npm run package` makes it, in the node_modules of an app outside the checkout, beside what it declares to need
- * and nothing else of the checkout.
+ * The package as `npm run package` makes it, in the node_modules of an app outside the checkout, beside what it
+ * declares to need and nothing else of the checkout.
  */
 
-/** What the package is made from. A copy is built, since a checkout that others work in should not change under them. */
+/**
+ * What the package is made from. A copy is built, since a checkout that others work in should not change under them.
+ */
 const SOURCES = ["cdk", "docs", "functions", "local", "scripts", "skills"] as const;
 const FILES = [
   "LICENSE",

@@ -2,9 +2,9 @@ import * as z from "zod";
 import { type Resolution, type Resources, resolve, resourcesOf } from "./template.ts";
 
 /**
- * What the role of a function lets it do, evaluated from the template as IAM evaluates it, as far as this template needs
- * it: statements that allow, wildcards, and the one condition in use. Anything else in a policy is refused, so that
- * nothing passes for allowed because it was not understood.
+ * What the role of a function lets it do, evaluated from the template as IAM evaluates it, as far as this template
+ * needs it: statements that allow, wildcards, and the one condition in use. Anything else in a policy is refused, so
+ * that nothing passes for allowed because it was not understood.
  */
 
 export type Access = {

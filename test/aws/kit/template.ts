@@ -106,8 +106,8 @@ const Substituted = z.strictObject({
 const Selected = z.strictObject({ "Fn::Select": z.tuple([z.coerce.number(), z.array(z.unknown())]) });
 
 /**
- * The value as CloudFormation would pass it on: every intrinsic in it replaced, at any depth. Throws for a resource that
- * was not made, for an attribute that it has not, and for an intrinsic that is not known here.
+ * The value as CloudFormation would pass it on: every intrinsic in it replaced, at any depth. Throws for a resource
+ * that was not made, for an attribute that it has not, and for an intrinsic that is not known here.
  */
 export function resolve(value: unknown, resolution: Resolution): unknown {
   if (Array.isArray(value)) return value.map((each) => resolve(each, resolution));

@@ -27,7 +27,10 @@ type DataPoint = {
 
 const CONDITION = /^\(?\$\.(\w+) (!?=) "([^"]*)"\)?$/;
 
-/** As CloudWatch Logs reads the kinds of patterns that are used here, an asterisk at the end for any text; any other is an error. */
+/**
+ * As CloudWatch Logs reads the kinds of patterns that are used here, an asterisk at the end for any text; any other is
+ * an error.
+ */
 function matches(pattern: string, line: Readonly<Record<string, unknown>>): boolean {
   const [, inside = ""] = /^\{ (.*) \}$/.exec(pattern) ?? [];
   return inside.split(" && ").every((condition) => {

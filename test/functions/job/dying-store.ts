@@ -5,8 +5,8 @@ import type { ObjectStore } from "../../../functions/contract/ports.ts";
 export type DyingStore = { readonly store: ObjectStore; readonly steps: () => number; readonly isDead: () => boolean };
 
 /**
- * `at` counts from 1 over puts, gets, deletes and lists. `done`: the step at which it dies is still done, only its answer is
- * never seen. Every later step is rejected, as is that one.
+ * `at` counts from 1 over puts, gets, deletes and lists. `done`: the step at which it dies is still done, only its
+ * answer is never seen. Every later step is rejected, as is that one.
  */
 export function dyingStore(store: ObjectStore, at: number, { done }: { readonly done: boolean }): DyingStore {
   let steps = 0;

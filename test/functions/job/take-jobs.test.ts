@@ -141,7 +141,8 @@ describe("a worker that is killed", () => {
     const { job, calls, changes } = await lentWorld();
     const world = asyncWorld(changes);
     const { record, body } = await queued(world, job);
-    // Dies when it wants to keep what came of the call: two steps to take the job, one to read it, one to note the call.
+    // Dies when it wants to keep what came of the call: two steps to take the job, one to read it, one to note the
+    // call.
     await world.take(body, { store: dyingStore(world.store, 5, { done: false }).store });
     expect(calls()).toBe(1);
     world.clock.advance(LEASE_MS + 1);

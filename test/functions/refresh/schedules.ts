@@ -3,8 +3,8 @@ import type { DebounceRules } from "../../../functions/refresh/debounce.ts";
 import { createRandom, type Outcome, type Sabotage, type Schedule, simulate } from "./simulation.ts";
 
 /**
- * The claims of the refresh path over random schedules of the real code: nothing is lost, nothing starves, a storm makes
- * few refreshes, generations only rise.
+ * The claims of the refresh path over random schedules of the real code: nothing is lost, nothing starves, a storm
+ * makes few refreshes, generations only rise.
  */
 
 /** Of the tests that use them together; each file runs in a process of its own. */

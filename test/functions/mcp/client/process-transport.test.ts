@@ -34,7 +34,9 @@ async function run(program: string, options: { readonly maxBytes?: number; reado
   return { transport, messages, errors, troubles, closed: () => closed, pid: pid ?? 0 };
 }
 
-/** A process that has ended may still be listed where nobody collects the orphans, as in a container without an init. */
+/**
+ * A process that has ended may still be listed where nobody collects the orphans, as in a container without an init.
+ */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
