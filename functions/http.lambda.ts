@@ -27,13 +27,16 @@ const installed = installProject({
   log,
 });
 
+const openQueue = (queueUrl: string) =>
+  createLazyEventQueue(async () => {
+    const { createSqsClient, createSqsEventQueue } = await import("./aws/sqs-event-queue.ts");
+    return createSqsEventQueue({ client: createSqsClient(), queueUrl });
+  });
+
 const api = createApi({
   installed,
   store: createS3ObjectStore({ client: createS3Client(), bucket: env.BUCKET_NAME, clock }),
-  notifications: createLazyEventQueue(async () => {
-    const { createSqsClient, createSqsEventQueue } = await import("./aws/sqs-event-queue.ts");
-    return createSqsEventQueue({ client: createSqsClient(), queueUrl: env.NOTIFICATIONS_QUEUE_URL });
-  }),
+  notifications: openQueue(env.NOTIFICATIONS_QUEUE_URL),
   toolSource: createLazyToolSource(async () => {
     const { createMcpToolSource } = await import("./mcp/client/tool-source.ts");
     const { createAwsSecretReader } = await import("./aws/secrets.ts");
@@ -42,10 +45,7 @@ const api = createApi({
   clock,
   randomBytes,
   log,
-  jobs: createLazyEventQueue(async () => {
-    const { createSqsClient, createSqsEventQueue } = await import("./aws/sqs-event-queue.ts");
-    return createSqsEventQueue({ client: createSqsClient(), queueUrl: env.JOBS_QUEUE_URL });
-  }),
+  jobs: openQueue(env.JOBS_QUEUE_URL),
   limits: env.LIMITS,
   asyncJobSeconds: env.ASYNC_JOB_SECONDS,
   artifactDays: env.ARTIFACT_DAYS,
