@@ -2,11 +2,12 @@ import * as z from "zod";
 import { Fault, isFaultCode, type Outcome, refuse, succeed } from "../contract/fault.ts";
 import { ErrorSchema, type JobRecord, type JobRequest } from "../contract/job.ts";
 import { digestOfJson, sha256Hex } from "../contract/json.ts";
-import type { Clock, ObjectStore, RandomBytes } from "../contract/ports.ts";
+import type { Clock, ObjectStore, PutCondition, PutResult, RandomBytes } from "../contract/ports.ts";
 import { IDEMPOTENCY_PREFIX } from "../contract/store-layout.ts";
 import { createJobId } from "./ids.ts";
 import { asOfNow, type JobIdentity } from "./job-record.ts";
 import { getJob } from "./job-store.ts";
+import { JSON_TYPE, parseStored, toBytes } from "./stored-json.ts";
 
 /**
  * One job for one `Idempotency-Key`. Whoever writes the claim first runs the job, under an id that the claim names; all
@@ -166,10 +167,8 @@ function toIso(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-type PutClaim = Parameters<ObjectStore["put"]>[0]["condition"];
-
-function putClaim(store: ObjectStore, key: string, claim: Claim, condition: NonNullable<PutClaim>) {
-  return store.put({ key, bytes: Buffer.from(JSON.stringify(claim)), mediaType: "application/json", condition });
+function putClaim(store: ObjectStore, key: string, claim: Claim, condition: PutCondition): Promise<PutResult> {
+  return store.put({ key, bytes: toBytes(claim), mediaType: JSON_TYPE, condition });
 }
 
 async function getClaim(
@@ -178,9 +177,5 @@ async function getClaim(
 ): Promise<{ readonly claim: Claim; readonly etag: string } | undefined> {
   const object = await store.get(key, { maxBytes: MAX_CLAIM_BYTES });
   if (object === undefined) return undefined;
-  try {
-    return { claim: Claim.parse(JSON.parse(Buffer.from(object.bytes).toString("utf8"))), etag: object.etag };
-  } catch (error) {
-    throw new Fault("DEFECT", "a stored idempotency claim cannot be read", { cause: error });
-  }
+  return { claim: parseStored(Claim, object.bytes, "idempotency claim"), etag: object.etag };
 }

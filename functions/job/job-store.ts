@@ -1,4 +1,3 @@
-import type * as z from "zod";
 import { ARTIFACT_EXTENSIONS, type Artifact } from "../contract/artifact.ts";
 import { Fault } from "../contract/fault.ts";
 import { JobRecord, JobRequest } from "../contract/job.ts";
@@ -6,6 +5,7 @@ import type { ObjectStore, PutCondition } from "../contract/ports.ts";
 import { MAX_HTTP_BODY_BYTES } from "../contract/product.ts";
 import { ARTIFACTS_PREFIX, JOBS_PREFIX, REQUESTS_PREFIX } from "../contract/store-layout.ts";
 import { isJobId } from "./ids.ts";
+import { JSON_TYPE, parseStored, toBytes } from "./stored-json.ts";
 
 /**
  * Jobs and artifacts in the object store. Every key has its owner before its id, so that one caller's key can never
@@ -21,7 +21,6 @@ export const MAX_ANSWER_BYTES = 6_000_000;
 const LINK_BYTES = 2_500;
 /** Written again as JSON, a body can be longer than it was sent, at the most `1e20,` as `100000000000000000000,`. */
 const MAX_REQUEST_BYTES = 5 * MAX_HTTP_BODY_BYTES;
-const JSON_TYPE = "application/json";
 
 export type StoredJob = { readonly record: JobRecord; readonly etag: string };
 
@@ -121,16 +120,4 @@ export async function listJobIds(
 /** Bytes that the report of this record takes as the answer of a Lambda; at least those of the record in the store. */
 export function answerByteCount(record: JobRecord): number {
   return Buffer.byteLength(JSON.stringify(JSON.stringify(record))) + record.artifacts.length * LINK_BYTES;
-}
-
-function toBytes(value: unknown): Uint8Array {
-  return Buffer.from(JSON.stringify(value));
-}
-
-function parseStored<T extends z.ZodType>(schema: T, bytes: Uint8Array, what: string): z.infer<T> {
-  try {
-    return schema.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
-  } catch (error) {
-    throw new Fault("DEFECT", `a stored ${what} cannot be read`, { cause: error });
-  }
 }
