@@ -1,6 +1,5 @@
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
-import type { HttpEnv } from "../../functions/contract/env.ts";
 import { toEnvironments } from "../deploy-settings.ts";
 import { HTTP_SECONDS } from "../timeouts.ts";
 import { ServiceFunction, type ServiceParts, WHOLE_PROCESSOR_MIB } from "./service-function.ts";
@@ -26,7 +25,7 @@ export function addHttpFunction(scope: Construct, id: string, parts: HttpParts):
       ...toEnvironments(settings).http,
       JOBS_QUEUE_URL: jobs.queueUrl,
       NOTIFICATIONS_QUEUE_URL: queues.notifications.queueUrl,
-    } satisfies Record<Exclude<keyof HttpEnv, "BUCKET_NAME">, string>,
+    },
     statements: [toSendStatement(jobs), toSendStatement(queues.notifications)],
   });
 }

@@ -2,7 +2,6 @@ import { Duration } from "aws-cdk-lib";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
 import { Construct } from "constructs";
-import type { NotifyEnv, ReconcileEnv, RefreshEnv } from "../../functions/contract/env.ts";
 import { toEnvironments } from "../deploy-settings.ts";
 import { NOTIFY_SECONDS, RECONCILE_SECONDS, REFRESH_SECONDS } from "../timeouts.ts";
 import { ServiceFunction, type ServiceParts, SMALL_MIB, WHOLE_PROCESSOR_MIB } from "./service-function.ts";
@@ -45,7 +44,7 @@ function addNotify(scope: Construct, parts: ServiceParts): ServiceFunction {
     environment: {
       ...toEnvironments(settings).notify,
       REFRESH_QUEUE_URL: queues.refreshes.queueUrl,
-    } satisfies Added<NotifyEnv>,
+    },
     statements: [toConsumeStatement(queues.notifications), toSendStatement(queues.refreshes)],
   });
   feed(notify.handler, queues.notifications, { batchSize: NOTIFICATIONS_AT_ONCE, maxConcurrency: NOTIFY_CONCURRENCY });
@@ -60,7 +59,7 @@ function addRefresh(scope: Construct, parts: ServiceParts): ServiceFunction {
     description: "skillbroker: fetches the lists of MCP servers and publishes the catalog",
     memoryMiB: WHOLE_PROCESSOR_MIB,
     timeoutSeconds: REFRESH_SECONDS,
-    environment: toEnvironments(settings).refresh satisfies Added<RefreshEnv>,
+    environment: toEnvironments(settings).refresh,
     statements: [toConsumeStatement(queues.refreshes)],
   });
   feed(refresh.handler, queues.refreshes, { batchSize: 1, maxConcurrency: REFRESH_CONCURRENCY });
@@ -80,13 +79,10 @@ function addReconcile(scope: Construct, parts: ServiceParts): ServiceFunction {
     environment: {
       ...toEnvironments(settings).reconcile,
       NOTIFICATIONS_QUEUE_URL: queues.notifications.queueUrl,
-    } satisfies Added<ReconcileEnv>,
+    },
     statements: [toSendStatement(queues.notifications)],
   });
 }
-
-/** The environment but for what every function has. */
-type Added<Env> = Readonly<Record<Exclude<keyof Env, "BUCKET_NAME">, string>>;
 
 /** Without servers nothing can be due, and a function that ran for nothing would be paid for. */
 function runEveryMinute(scope: Construct, { handler }: ServiceFunction): void {

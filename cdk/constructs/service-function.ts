@@ -11,6 +11,14 @@ import {
   Tracing,
 } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
+import type {
+  DeadJobsEnv,
+  HttpEnv,
+  NotifyEnv,
+  ReconcileEnv,
+  RefreshEnv,
+  WorkerEnv,
+} from "../../functions/contract/env.ts";
 import type { OperatorSettings } from "../../functions/contract/settings.ts";
 import { type Bundles, ENTRY_NAME } from "../bundle.ts";
 import type { FunctionName } from "../entry-points.ts";
@@ -42,14 +50,30 @@ export const WHOLE_PROCESSOR_MIB = 1769;
 /** For functions that wait for AWS most of the time. */
 export const SMALL_MIB = 512;
 
-export type ServiceFunctionProps = Pick<FunctionOptions, "retryAttempts" | "reservedConcurrentExecutions"> & {
-  readonly name: FunctionName;
+/** The schema that each function parses its environment by. */
+type Environments = {
+  readonly http: HttpEnv;
+  readonly worker: WorkerEnv;
+  readonly "dead-jobs": DeadJobsEnv;
+  readonly notify: NotifyEnv;
+  readonly refresh: RefreshEnv;
+  readonly reconcile: ReconcileEnv;
+};
+
+/** By its name a function is given every variable that its code reads: one that is missing does not compile. */
+type Named<Name extends FunctionName> = {
+  readonly name: Name;
+  /** Beside the name of the bucket, which every function has. */
+  readonly environment: Readonly<Record<Exclude<keyof Environments[Name], "BUCKET_NAME">, string>>;
+};
+
+export type ServiceFunctionProps = { [Name in FunctionName]: Named<Name> }[FunctionName] & CommonProps;
+
+type CommonProps = Pick<FunctionOptions, "retryAttempts" | "reservedConcurrentExecutions"> & {
   readonly parts: ServiceParts;
   readonly description: string;
   readonly memoryMiB: number;
   readonly timeoutSeconds: number;
-  /** Beside the name of the bucket, which every function has. */
-  readonly environment: Readonly<Record<string, string>>;
   /**
    * All that it may do beside what its name lets it do to the store and the secrets of servers, its log and its traces.
    */
