@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { loadPolicy } from "../functions/broker/operator-policy.ts";
+import { JwtAuth } from "../functions/contract/auth.ts";
 import type {
   DeadJobsEnv,
   HttpEnv,
@@ -11,7 +12,7 @@ import type {
 import { Fault, type Violation } from "../functions/contract/fault.ts";
 import { LimitsInput, operatorLimits } from "../functions/contract/limits.ts";
 import { parseMcpToolName } from "../functions/contract/offered-tool.ts";
-import { JwtAuth, OperatorSettings, type ReadSettings, readSettings } from "../functions/contract/settings.ts";
+import { OperatorSettings, type ReadSettings, readSettings } from "../functions/contract/settings.ts";
 import { isReachable } from "./reachable.ts";
 import { MAX_JOB_TIMEOUT_MS } from "./timeouts.ts";
 

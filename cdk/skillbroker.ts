@@ -11,7 +11,7 @@ import type { Bucket } from "aws-cdk-lib/aws-s3";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
-import type { RouteGroup } from "../functions/contract/settings.ts";
+import type { RouteGroup } from "../functions/contract/auth.ts";
 import { type Bundles, ENTRY_NAME, ofEachFunction, placeProject } from "./bundle.ts";
 import { type CheckedProject, checkProject } from "./checked-project.ts";
 import { ServiceAlarms } from "./constructs/alarms.ts";

@@ -1,5 +1,6 @@
+import { ROUTE_GROUPS } from "../functions/contract/auth.ts";
 import { parseMcpToolName } from "../functions/contract/offered-tool.ts";
-import { type OperatorSettings, ROUTE_GROUPS } from "../functions/contract/settings.ts";
+import type { OperatorSettings } from "../functions/contract/settings.ts";
 
 /** What is allowed and seldom meant: a deployment goes on, and whoever reads the synth can think again. */
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { RouteGroup } from "./auth.ts";
 import {
   HealthReport,
   ModelTools,
@@ -13,7 +14,6 @@ import { JobList, JobReport, JobRequest } from "./job.ts";
 import { Notification, NotificationReceipt } from "./notification.ts";
 import type { Link } from "./ports.ts";
 import { RefreshReport, RefreshRequest } from "./refresh.ts";
-import type { RouteGroup } from "./settings.ts";
 
 /**
  * The routes as data. The dispatcher, the validation, the local server, the deployed gateway and `/openapi.json` all

@@ -1,8 +1,9 @@
 import * as z from "zod";
+import { AuthMode } from "./auth.ts";
 import { Fault } from "./fault.ts";
 import { parseStrictJson } from "./json.ts";
 import { LimitsInput } from "./limits.ts";
-import { AuthMode, OperatorSettings } from "./settings.ts";
+import { TIME_SETTINGS } from "./time-settings.ts";
 import { toViolations } from "./violations.ts";
 
 /** The environment of each function, parsed once at cold start. Nothing else reads the environment. */
@@ -18,8 +19,7 @@ const json = <T extends z.ZodType>(schema: T) =>
     })
     .pipe(schema);
 
-const { asyncJobSeconds, debounceSeconds, longestWaitSeconds, reconcileSeconds, maxListAgeSeconds } =
-  OperatorSettings.shape;
+const { asyncJobSeconds, debounceSeconds, longestWaitSeconds, reconcileSeconds, maxListAgeSeconds } = TIME_SETTINGS;
 
 /** A setting in seconds, within the setting's own bounds. */
 const seconds = (setting: z.ZodDefault<z.ZodNumber>) =>

@@ -1,69 +1,17 @@
 import * as z from "zod";
+import { AuthMode } from "./auth.ts";
 import { type Outcome, refuse, succeed, type Violation } from "./fault.ts";
 import { LimitsInput } from "./limits.ts";
 import { NAME_PATTERN } from "./skill.ts";
+import { TIME_SETTINGS } from "./time-settings.ts";
 import { toViolations } from "./violations.ts";
 
 /** The operator's choices, from the `context` of `cdk.json`; the same for the cloud and for one machine. */
-
-/** Groups of routes that are allowed one by one. */
-export const ROUTE_GROUPS = ["run", "read", "notify", "operate"] as const;
-export type RouteGroup = (typeof ROUTE_GROUPS)[number];
-
-/** RFC 6749, 3.3: printable, without space, quote and backslash. */
-const Scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/, "a scope without spaces expected");
-
-/** Compared with what stands in a token, so that a blank which nobody sees would let nobody in. */
-const Issuer = z
-  .string()
-  .max(500)
-  .refine(isIssuer, "an https URL without blanks, user, password, query and fragment expected, as the tokens have it");
-
-/** OpenID Connect Discovery, 2: neither query nor fragment. Its keys are fetched without a name and a password. */
-function isIssuer(text: string): boolean {
-  const url = URL.parse(text);
-  if (url === null || /[\s?#]/.test(text)) return false;
-  return url.protocol === "https:" && url.username === "" && url.password === "";
-}
-
-const Audience = z
-  .string()
-  .max(200)
-  .regex(/^\S(?:.*\S)?$/, "a text that neither is blank nor begins or ends with a blank expected");
-
-/**
- * Callers bring a token of this issuer; each group of routes wants a scope of its own. All of it fits into the
- * environment of a function, which has 4 KiB.
- */
-export const JwtAuth = z.strictObject({
-  issuer: Issuer,
-  audience: z
-    .array(Audience)
-    .min(1, "at least one audience expected")
-    .max(8)
-    .refine((all) => new Set(all).size === all.length, "each audience once expected"),
-  scopes: z
-    .strictObject({
-      run: Scope.default("skillbroker/run"),
-      read: Scope.default("skillbroker/read"),
-      notify: Scope.default("skillbroker/notify"),
-      operate: Scope.default("skillbroker/operate"),
-    })
-    .prefault({}),
-});
-export type JwtAuth = z.infer<typeof JwtAuth>;
-
-const AuthName = z.enum(["iam", "none"], { error: '"iam", "none" or an object with issuer and audience expected' });
-export const AuthMode = z.union([AuthName, JwtAuth]);
-export type AuthMode = z.infer<typeof AuthMode>;
 
 /** The days that CloudWatch keeps logs for. */
 const LOG_DAYS = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ];
-
-/** Longest time of an asynchronous job in seconds; a Lambda has 900, and needs some of them to store what was made. */
-export const MOST_ASYNC_JOB_SECONDS = 840;
 
 /** The characters that every service takes, IAM the fewest; names that begin with `aws:` are AWS's own. */
 const TAG_TEXT = /^[\p{L}\p{Z}\p{N}_.:/=+@-]*$/u;
@@ -96,20 +44,11 @@ export const OperatorSettings = z.strictObject({
   /** Which of its repositories are loaded; left out, all that are pinned. */
   repositories: z.array(z.string().regex(new RegExp(`^${NAME_PATTERN}$`))).optional(),
   auth: AuthMode.default("iam"),
-  /** Longest time of a job that is run with `Prefer: respond-async`. */
-  asyncJobSeconds: z.int().min(1).max(MOST_ASYNC_JOB_SECONDS).default(300),
+  ...TIME_SETTINGS,
   artifactDays: z.int().min(1).max(3650).default(7),
   limits: LimitsInput.default({}),
   /** Declares the MCP servers that lend tools; relative to `cdk.json`. No such file: no servers. */
   mcp: z.string().min(1).default("mcp.json"),
-  /** Quiet wanted after a server's notification before its list is fetched. */
-  debounceSeconds: z.number().min(0.1).max(60).default(0.5),
-  /** A stream of notifications without quiet is answered at least this often. */
-  longestWaitSeconds: z.number().min(1).max(900).default(15),
-  /** How often a list is fetched without any notification, when the server does not say how long it is good. */
-  reconcileSeconds: z.int().min(60).max(86_400).default(900),
-  /** Past this age a list that could not be fetched again is no longer gone by. */
-  maxListAgeSeconds: z.int().min(300).max(2_592_000).default(86_400),
   /** Asynchronous jobs that are worked on at the same time. */
   asyncJobsAtOnce: z.int().min(2).max(1000).default(10),
   /**
@@ -194,7 +133,7 @@ export function refuseAll(headline: string, violations: readonly Violation[]): O
   return refuse("REQUEST_INVALID", `${headline}:\n${lines}`, { violations });
 }
 
-const { debounceSeconds, longestWaitSeconds, reconcileSeconds, maxListAgeSeconds } = OperatorSettings.shape;
+const { debounceSeconds, longestWaitSeconds, reconcileSeconds, maxListAgeSeconds } = TIME_SETTINGS;
 const Waits = z.object({ debounceSeconds, longestWaitSeconds });
 const Ages = z.object({ reconcileSeconds, maxListAgeSeconds });
 

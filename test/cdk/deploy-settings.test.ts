@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { readDeploySettings, toEnvironments } from "../../cdk/deploy-settings.ts";
+import { ROUTE_GROUPS } from "../../functions/contract/auth.ts";
 import { LimitsInput } from "../../functions/contract/limits.ts";
-import { OperatorSettings, ROUTE_GROUPS } from "../../functions/contract/settings.ts";
+import { OperatorSettings } from "../../functions/contract/settings.ts";
 
 const violationPaths = (written: Readonly<Record<string, unknown>>) =>
   readDeploySettings(written).violations.map(({ path }) => path);

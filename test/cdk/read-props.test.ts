@@ -4,9 +4,10 @@ import { checkProject } from "../../cdk/checked-project.ts";
 import { BUILTIN_SKILLS } from "../../cdk/package-places.ts";
 import { toProjectSource, withLaterValues } from "../../cdk/read-props.ts";
 import type { SkillBrokerProps } from "../../cdk/skillbroker-props.ts";
+import { ROUTE_GROUPS } from "../../functions/contract/auth.ts";
 import { orThrow } from "../../functions/contract/fault.ts";
 import { DEFAULT_LIMITS } from "../../functions/contract/limits.ts";
-import { OperatorSettings, ROUTE_GROUPS } from "../../functions/contract/settings.ts";
+import { OperatorSettings } from "../../functions/contract/settings.ts";
 
 /** As JavaScript or a wrong type would give them. */
 const read = (props: object) => toProjectSource(Object(props));

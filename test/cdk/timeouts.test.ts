@@ -12,7 +12,7 @@ import {
 import { AWS_ATTEMPTS, AWS_TIMEOUTS } from "../../functions/aws/timeouts.ts";
 import { toSyncLeaseMs, toWorkerSeconds, WORKER_MARGIN_SECONDS } from "../../functions/contract/job-times.ts";
 import { LISTING_DEADLINE_MS, REQUESTED_LISTING_DEADLINE_MS } from "../../functions/contract/refresh-limits.ts";
-import { MOST_ASYNC_JOB_SECONDS } from "../../functions/contract/settings.ts";
+import { MOST_ASYNC_JOB_SECONDS } from "../../functions/contract/time-settings.ts";
 
 /** A request to the store at its slowest. */
 const STORE_SECONDS = (AWS_ATTEMPTS * AWS_TIMEOUTS.requestTimeout) / 1000;

@@ -1,6 +1,6 @@
+import type { AuthMode, JwtAuth, RouteGroup } from "../../contract/auth.ts";
 import { type Outcome, refuse, succeed } from "../../contract/fault.ts";
 import { sha256Hex } from "../../contract/json.ts";
-import type { AuthMode, JwtAuth, RouteGroup } from "../../contract/settings.ts";
 import { type HttpEvent, valueAt } from "./request.ts";
 
 /**

@@ -1,11 +1,11 @@
 import type * as z from "zod";
 import { JobListQuery, type OperationName, type SkillBrokerApi } from "../../contract/api.ts";
+import type { AuthMode } from "../../contract/auth.ts";
 import { ToolsQuery } from "../../contract/catalog.ts";
 import { Fault, type Outcome, refuse, succeed } from "../../contract/fault.ts";
 import { type JobReport, JobRequest } from "../../contract/job.ts";
 import { Notification } from "../../contract/notification.ts";
 import { RefreshRequest } from "../../contract/refresh.ts";
-import type { AuthMode } from "../../contract/settings.ts";
 import { toViolations } from "../../contract/violations.ts";
 import { type HttpEvent, hasBody, idempotencyKeyOf, prefersAsync, queryOf, readJsonBody } from "./request.ts";
 import type { Reply } from "./response.ts";

@@ -1,6 +1,6 @@
 import { type OperationName, ROUTES } from "../../contract/api.ts";
+import type { RouteGroup } from "../../contract/auth.ts";
 import { Fault, type Outcome, succeed } from "../../contract/fault.ts";
-import type { RouteGroup } from "../../contract/settings.ts";
 
 /**
  * Finds the operation for a method and a path. The path is matched here and not taken from the gateway's route key,

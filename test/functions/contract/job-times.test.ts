@@ -8,7 +8,7 @@ import {
   WORKER_MARGIN_SECONDS,
 } from "../../../functions/contract/job-times.ts";
 import { DEFAULT_LIMITS } from "../../../functions/contract/limits.ts";
-import { MOST_ASYNC_JOB_SECONDS } from "../../../functions/contract/settings.ts";
+import { MOST_ASYNC_JOB_SECONDS } from "../../../functions/contract/time-settings.ts";
 
 describe("a key is held", () => {
   test.each([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { callerOf } from "../../../../functions/aws/http/caller.ts";
 import { ROUTES } from "../../../../functions/contract/api.ts";
-import { JwtAuth, ROUTE_GROUPS, type RouteGroup } from "../../../../functions/contract/settings.ts";
+import { JwtAuth, ROUTE_GROUPS, type RouteGroup } from "../../../../functions/contract/auth.ts";
 import { createTestService, expectProblem, httpEvent, jobEvent, jsonOf } from "../../../kit/http-events.ts";
 import "../../../kit/to-fail.ts";
 
