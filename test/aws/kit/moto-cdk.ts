@@ -2,11 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { delimiter, dirname, join } from "node:path";
 import { ROOT } from "../../cdk/kit/run-app.ts";
+import { REGION } from "./names.ts";
 
 /** The CDK's own command line against moto, and moto's answers to the describe calls of AWS. */
 
-export const REGION = "eu-central-1";
-export const ACCOUNT = "123456789012";
 const CDK = join(ROOT, "node_modules/aws-cdk/bin/cdk");
 const APP = join(import.meta.dirname, "moto-app.mjs");
 
